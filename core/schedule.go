@@ -1,0 +1,134 @@
+package core
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// The limits and defaults of a schedule's fields.
+const (
+	DefaultMaxAttempts  = 5
+	DefaultMisfireGrace = 60 * time.Second
+	DefaultTimeout      = 15 * time.Minute
+	// DefaultHTTPTimeout applies to the http target instead of DefaultTimeout.
+	DefaultHTTPTimeout = 60 * time.Second
+	MinInterval        = time.Second
+	MaxNameBytes       = 200
+	MaxPayloadBytes    = 256 << 10
+)
+
+// Misfire says what becomes of slots that passed while nobody claimed them.
+type Misfire string
+
+// MisfireRunOnce runs the newest missed slot once and records the older ones in
+// one skipped row. It is the default.
+const MisfireRunOnce Misfire = "run_once"
+
+// Overlap says what becomes of a slot that comes while a run of the same
+// schedule is alive. Retrying counts as alive.
+type Overlap string
+
+// The overlap policies.
+const (
+	OverlapSkip  Overlap = "skip"  // the slot is recorded as skipped; the default
+	OverlapAllow Overlap = "allow" // both run
+)
+
+// ScheduleState is derived from the schedule and its timer, never stored.
+type ScheduleState string
+
+// The schedule states.
+const (
+	ScheduleActive    ScheduleState = "active"
+	SchedulePaused    ScheduleState = "paused"
+	ScheduleCompleted ScheduleState = "completed" // it will not fire again
+)
+
+// Job is what a run does: a queue says who executes it, the payload what.
+type Job struct {
+	Queue   string
+	Payload json.RawMessage
+}
+
+// Schedule is what should happen. It is wide and rarely written; what changes
+// with each firing is in its Timer.
+type Schedule struct {
+	Region   string
+	TenantID uuid.UUID
+	ID       uuid.UUID
+	Name     string
+	// Spec is the normalized text: a cron expression, "every 15m" or
+	// "at 2027-01-05T09:00:00Z".
+	Spec     string
+	TimeZone string // IANA name; empty is UTC
+	// Anchor is the origin of an interval and the instant of a one-time
+	// schedule; the zero time for cron.
+	Anchor       time.Time
+	Job          Job
+	Misfire      Misfire
+	MisfireGrace time.Duration
+	Overlap      Overlap
+	// Window is how far starts may be spread after their slot. Zero spreads
+	// nothing.
+	Window      time.Duration
+	Timeout     time.Duration // of one attempt; zero is no limit
+	MaxAttempts int           // the first attempt included
+	Paused      bool
+	// Version rises with every edit, pause and resume, from 1.
+	Version   int64
+	CreatedAt time.Time
+	UpdatedAt time.Time
+}
+
+// Offset returns how long after each slot the schedule's runs start: stable for
+// the schedule, in whole seconds, at least 0 and less than Window.
+func (s *Schedule) Offset() time.Duration {
+	seconds := uint64(s.Window / time.Second)
+	if seconds == 0 {
+		return 0
+	}
+	return time.Duration(Hash("spread", s.ID)%seconds) * time.Second
+}
+
+// Timer is when a schedule next happens: one narrow row for as long as the
+// schedule lives.
+type Timer struct {
+	Region     string
+	Shard      int16
+	ScheduleID uuid.UUID
+	TenantID   uuid.UUID
+	// FireAt is when to act: slot + offset, or Forever.
+	FireAt time.Time
+	// Fence rises by one with every write of this row.
+	Fence int64
+	// Done is the settled mark: every slot up to and including it has its row.
+	Done time.Time
+	// LastRun is the slot of the last admitted run; zero if there is none.
+	LastRun time.Time
+	// Parked is set while the timer waits for the run before it to end.
+	Parked bool
+}
+
+// Scheduled is a schedule with its timer, as the database held them together.
+type Scheduled struct {
+	Schedule Schedule
+	Timer    Timer
+	// Now is the database's time of the read.
+	Now time.Time
+	// LastRunLive says whether the run at Timer.LastRun was alive at the read.
+	LastRunLive bool
+}
+
+// State derives the schedule's state.
+func (s *Scheduled) State() ScheduleState {
+	switch {
+	case s.Schedule.Paused:
+		return SchedulePaused
+	case !s.Timer.FireAt.Before(Forever):
+		return ScheduleCompleted
+	default:
+		return ScheduleActive
+	}
+}

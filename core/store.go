@@ -1,0 +1,300 @@
+package core
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// The store is cut into the parts that each stage needs. Every method is one
+// atomic statement unless it says otherwise, may be called concurrently, and
+// obeys ctx. Errors: ErrUnknownOutcome when a write may or may not have
+// happened, CodeUnavailable when the database cannot be reached, and what the
+// method names.
+
+// ShardMark is a shard with the low-water mark of a scan: nothing below Low is
+// looked at. The zero Low looks at everything.
+type ShardMark struct {
+	Shard int16
+	Low   time.Time
+}
+
+// TimerRef names a timer as a poll saw it.
+type TimerRef struct {
+	Shard      int16
+	FireAt     time.Time
+	ScheduleID uuid.UUID
+	Fence      int64
+}
+
+// Move is one line of a claim: a due timer, where it goes, and the runs that
+// its due slots become. core/plan makes it.
+type Move struct {
+	ScheduleID uuid.UUID
+	FireAt     time.Time // the timer is claimed only with this fire_at and fence
+	Fence      int64
+	NextAt     time.Time
+	Done       time.Time
+	LastRun    time.Time // slot of the admitted run; zero: none
+	ValidUntil time.Time // the plan is refused from here on
+	OnBusy     OnBusy
+	Rows       []PlannedRow
+}
+
+// OnBusy says what the claim does with a slot while the run before is alive.
+type OnBusy string
+
+// The ways to meet a live run.
+const (
+	BusyAllow OnBusy = "allow" // run beside it
+	BusySkip  OnBusy = "skip"  // record the slot as skipped
+	BusyWait  OnBusy = "wait"  // park the timer and look again
+)
+
+// PlannedRow is a row of runs to be made for a slot or a range of slots.
+type PlannedRow struct {
+	Slot        time.Time
+	RangeFrom   time.Time // zero unless the row stands for a range
+	RangeCount  int64
+	Skipped     bool
+	Cause       Cause
+	Reason      Reason
+	Queue       string
+	MaxAttempts int
+}
+
+// Claimed is a row that a claim made.
+type Claimed struct {
+	Key   RunKey
+	Fence int64
+	State RunState
+	Queue string
+}
+
+// TimerStore is what the claimer needs to turn timers into runs.
+type TimerStore interface {
+	// Preload returns timers due before the database's now + ahead with their
+	// schedules, at most 10,000 of a shard, soonest first. It locks nothing.
+	Preload(ctx context.Context, marks []ShardMark, ahead time.Duration) ([]Scheduled, time.Time, error)
+	// Poll returns the same timers by reference only, at most 1,000 of a
+	// shard, and the database's time.
+	Poll(ctx context.Context, marks []ShardMark, ahead time.Duration) ([]TimerRef, time.Time, error)
+	// ReadTimers returns the named schedules with their timers, at most 1,000.
+	// Deleted ones are missing.
+	ReadTimers(ctx context.Context, schedules []uuid.UUID) ([]Scheduled, time.Time, error)
+	// Claim carries out moves of one shard, at most 1,000, and returns the
+	// rows it made, once the statement has ended without an error. Moves whose
+	// timer changed, is not due or is locked by another claim do nothing. A
+	// run is born queued with a dispatch lease of the given length. Sent
+	// again it makes nothing. ErrBadRow: one of the moves holds a value that
+	// the database refuses; none was carried out.
+	Claim(ctx context.Context, shard int16, moves []Move, dispatchLease time.Duration) ([]Claimed, error)
+	// ReadClaimed returns those of the moves' runs that exist and are still as
+	// a claim makes them; it resolves a claim of unknown outcome.
+	ReadClaimed(ctx context.Context, moves []Move) ([]Claimed, error)
+	// Park moves one timer that cannot be claimed an hour ahead and opens an
+	// alert with the given text. Done stays.
+	Park(ctx context.Context, shard int16, m Move, alert string) error
+}
+
+// SweepOptions bounds and tunes one sweep.
+type SweepOptions struct {
+	Marks []ShardMark
+	// DispatchLease is the first gap until a queued run is published again;
+	// the gap doubles with the time that the run has waited, up to MaxDispatchLease.
+	DispatchLease    time.Duration
+	MaxDispatchLease time.Duration
+	// Backoff bounds the delay of a run that lost its heartbeats a second time.
+	Backoff Backoff
+	// Queues are the queues whose queued runs are taken. Nil takes none:
+	// somebody else publishes.
+	Queues []string
+	// Lost also takes running runs whose lease ended and retrying runs that
+	// are due.
+	Lost bool
+}
+
+// Backoff is exponential with equal jitter: half of the delay is fixed, half is
+// random.
+type Backoff struct {
+	Initial time.Duration
+	Max     time.Duration
+}
+
+// Swept is a run that a sweep changed.
+type Swept struct {
+	Key   RunKey
+	Shard int16
+	Fence int64
+	State RunState // queued runs are to be published
+	From  RunState
+	Queue string
+}
+
+// SweepStore is what the sweep needs.
+type SweepStore interface {
+	// Sweep takes runs whose wake_at has passed, at most 64 of a shard: queued
+	// ones for publishing again (same fence), running ones as lost, retrying
+	// ones as due. It also returns the database's time.
+	Sweep(ctx context.Context, o SweepOptions) ([]Swept, time.Time, error)
+}
+
+// LeaseStore shares the shards among claimers. The leases are a courtesy that
+// saves wasted work; no rule rests on them.
+type LeaseStore interface {
+	// RenewShards registers owner as alive for ttl and extends its leases. It
+	// returns the shards that owner holds and how many owners are alive.
+	RenewShards(ctx context.Context, owner string, ttl time.Duration) (held []int16, owners int, err error)
+	// TakeShards takes up to n shards that nobody holds and returns them.
+	TakeShards(ctx context.Context, owner string, ttl time.Duration, n int) ([]int16, error)
+	// ReleaseShards gives the named shards up; nil gives up all and ends the
+	// registration.
+	ReleaseShards(ctx context.Context, owner string, shards []int16) error
+}
+
+// Started is a run that a start statement gave to its caller.
+type Started struct {
+	Execution
+	// State is running, or canceled (its schedule was deleted), or queued (the
+	// schedule names another queue now): only running ones are executed.
+	State       RunState
+	Token       uuid.UUID
+	Queue       string
+	Timeout     time.Duration // zero: none
+	MaxAttempts int
+}
+
+// Held names a run and the fence under which the caller holds it.
+type Held struct {
+	Key   RunKey
+	Fence int64
+}
+
+// Beat is a heartbeat's answer for one run.
+type Beat struct {
+	Held
+	CancelRequested bool
+}
+
+// Outcome is how an attempt ended.
+type Outcome struct {
+	Held
+	// State is what the executor found: succeeded, retrying (a failure that
+	// may be retried), dead (a permanent one) or canceled. The database turns
+	// retrying into dead when the attempts are used up, and into canceled
+	// when that was requested.
+	State  RunState
+	Reason Reason // of a failure; kept when the run ends dead
+	Delay  time.Duration
+	Result json.RawMessage
+	Error  string
+}
+
+// RunStore is what the executor needs.
+type RunStore interface {
+	// Start gives each queued run whose fence is the delivery's to that
+	// delivery: running, fence + 1, attempt + 1, a lease. A delivery sent
+	// again gets its row again, unchanged but for a renewed lease. Deliveries
+	// that get nothing are missing in the answer: drop them. Of several
+	// deliveries of one run in a call only one may be passed.
+	Start(ctx context.Context, ds []Delivery, lease time.Duration) ([]Started, error)
+	// Heartbeat extends the leases of running runs. A run missing in the
+	// answer is no longer the caller's.
+	Heartbeat(ctx context.Context, hs []Held, lease time.Duration) ([]Beat, error)
+	// Finish records outcomes and returns those accepted, with the state that
+	// resulted. One that was recorded before is accepted again. The missing
+	// ones are stale: another holder has the run, or it ended.
+	Finish(ctx context.Context, os []Outcome) ([]Finished, error)
+}
+
+// Finished is an accepted outcome.
+type Finished struct {
+	Held
+	State RunState
+}
+
+// Edit is a guarded change of a schedule and its timer.
+type Edit struct {
+	// Version, Fence and ValidUntil are what the plan rests on: the schedule's
+	// version, the timer's fence, and the time from which on the plan is void.
+	Version    int64
+	Fence      int64
+	ValidUntil time.Time
+	// Schedule is the new content; its Version is ignored.
+	Schedule Schedule
+	// MoveTimer says whether NextAt and Done replace the timer's.
+	MoveTimer bool
+	NextAt    time.Time
+	Done      time.Time
+	// Settle are the rows for slots owed under the old content. A row that is
+	// not skipped becomes so if a run is alive and overlap is not allow.
+	Settle  []PlannedRow
+	LastRun time.Time // slot of the row of Settle that is to run; zero: none
+	OnBusy  OnBusy
+}
+
+// Page asks for a part of a list.
+type Page struct {
+	Limit int // 1 to 1,000
+	// After is the last id of the page before; zero for the first page.
+	After uuid.UUID
+	// Before bounds runs by slot, newest first; zero for the first page.
+	Before time.Time
+}
+
+// ScheduleStore is what the API needs. Every method takes the tenant from the
+// caller's credential and finds nothing of another tenant.
+type ScheduleStore interface {
+	// Create stores a schedule with its timer: first fire time nextAt, settled
+	// up to done. ErrNameTaken. With the same id it is safe to repeat.
+	Create(ctx context.Context, s Schedule, nextAt, done time.Time) error
+	// Get returns one schedule; ErrNotFound.
+	Get(ctx context.Context, tenant, id uuid.UUID) (Scheduled, error)
+	// List returns schedules in the order of their ids, oldest first.
+	List(ctx context.Context, tenant uuid.UUID, p Page) ([]Scheduled, error)
+	// Apply carries out an edit whole or not at all; ErrChanged if version,
+	// fence or time have moved on, ErrNameTaken.
+	Apply(ctx context.Context, tenant uuid.UUID, e Edit) error
+	// Delete makes the schedule a tombstone, removes its timer, cancels its
+	// queued and retrying runs and requests it of running ones; settle are the
+	// rows of slots still owed. ErrChanged as Apply.
+	Delete(ctx context.Context, tenant uuid.UUID, e Edit) error
+	// Trigger admits a manual run at slot through the timer's fence: ErrRunLive
+	// if a run is alive and allow is not set, ErrChanged if the fence moved on
+	// or the slot is taken.
+	Trigger(ctx context.Context, tenant uuid.UUID, s *Schedule, fence int64, slot time.Time) (Run, error)
+	// Runs returns a schedule's runs, newest slot first.
+	Runs(ctx context.Context, tenant, schedule uuid.UUID, p Page) ([]Run, error)
+	// Run returns one run with its failed attempts; ErrNotFound.
+	Run(ctx context.Context, tenant uuid.UUID, key RunKey) (Run, []Attempt, error)
+}
+
+// APIKey is a credential: it names a tenant. The key itself is stored nowhere.
+type APIKey struct {
+	Hash     [32]byte // SHA-256 of the key
+	TenantID uuid.UUID
+	Name     string
+	Scopes   []string
+}
+
+// KeyStore finds credentials.
+type KeyStore interface {
+	// FindKey returns the key with this hash; ErrNotFound.
+	FindKey(ctx context.Context, hash [32]byte) (APIKey, error)
+	// AddKey stores a key; one with the same hash is left as it is.
+	AddKey(ctx context.Context, k APIKey) error
+}
+
+// UpkeepStore keeps the tables in shape. Any process may call it at any time.
+type UpkeepStore interface {
+	// EnsurePartitions makes the day partitions of runs from yesterday to a
+	// week ahead, moving rows that the default partition took meanwhile.
+	EnsurePartitions(ctx context.Context) error
+	// DropExpired drops days of history older than keep in which nothing is
+	// alive, and returns how many it dropped.
+	DropExpired(ctx context.Context, keep time.Duration) (int, error)
+	// Ping answers nil when the database does.
+	Ping(ctx context.Context) error
+}
