@@ -1,0 +1,58 @@
+package schedules
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/google/uuid"
+
+	"github.com/fencepost/fencepost/core"
+)
+
+
+// Service is safe for concurrent use.
+type Service struct {
+	store   core.ScheduleStore
+	region  string
+	targets map[string]core.Target
+}
+
+// New returns a service on store. Schedules live in region; targets are the
+// queues that a job may name, with what executes them. New keeps the map and
+// does not change it.
+func New(store core.ScheduleStore, region string, targets map[string]core.Target) *Service {
+	return &Service{store: store, region: region, targets: targets}
+}
+
+// maxRounds bounds how often an edit is planned anew because its row changed
+// between the read and the write.
+const maxRounds = 20
+
+// Get returns one schedule; core.ErrNotFound.
+func (s *Service) Get(ctx context.Context, tenant, id uuid.UUID) (core.Scheduled, error) {
+	return s.store.Get(ctx, tenant, id)
+}
+
+// List returns a page of schedules, oldest first.
+func (s *Service) List(ctx context.Context, tenant uuid.UUID, p core.Page) ([]core.Scheduled, error) {
+	return s.store.List(ctx, tenant, p)
+}
+
+// Runs returns a page of a schedule's runs, newest slot first;
+// core.ErrNotFound for an unknown schedule.
+func (s *Service) Runs(ctx context.Context, tenant, id uuid.UUID, p core.Page) ([]core.Run, error) {
+	runs, err := s.store.Runs(ctx, tenant, id, p)
+	if err != nil || len(runs) > 0 {
+		return runs, err
+	}
+	// No runs: tell a schedule without runs from no schedule.
+	if _, err := s.store.Get(ctx, tenant, id); err != nil {
+		return nil, fmt.Errorf("list runs: %w", err)
+	}
+	return runs, nil
+}
+
+// Run returns one run with its failed attempts; core.ErrNotFound.
+func (s *Service) Run(ctx context.Context, tenant uuid.UUID, key core.RunKey) (core.Run, []core.Attempt, error) {
+	return s.store.Run(ctx, tenant, key)
+}

@@ -1,0 +1,16 @@
+-- +goose NO TRANSACTION
+-- +goose Up
+CREATE TABLE timers (
+  region      crdb_internal_region NOT NULL,
+  shard       INT2 NOT NULL,
+  fire_at     TIMESTAMPTZ NOT NULL,
+  schedule_id UUID NOT NULL,
+  tenant_id   UUID NOT NULL,
+  fence       INT8 NOT NULL,
+  done        TIMESTAMPTZ NOT NULL,
+  last_run    TIMESTAMPTZ NULL,
+  open_from   TIMESTAMPTZ NULL,
+  parked      BOOL NOT NULL DEFAULT false,
+  CONSTRAINT timers_pkey PRIMARY KEY (region, shard, fire_at, schedule_id),
+  CONSTRAINT timers_shard_ck CHECK (shard BETWEEN 0 AND 63)
+) LOCALITY REGIONAL BY ROW AS region;

@@ -1,0 +1,42 @@
+-- +goose NO TRANSACTION
+-- +goose Up
+CREATE TABLE runs (
+  region           crdb_internal_region NOT NULL,
+  schedule_id      UUID NOT NULL,
+  scheduled_for    TIMESTAMPTZ NOT NULL,
+  tenant_id        UUID NOT NULL,
+  shard            INT2 NOT NULL,
+  state            TEXT NOT NULL,
+  cause            TEXT NOT NULL,
+  reason           TEXT NULL,
+  range_from       TIMESTAMPTZ NULL,
+  range_count      INT8 NULL,
+  queue            TEXT NOT NULL,
+  fence            INT8 NOT NULL,
+  attempt          INT4 NOT NULL DEFAULT 0,
+  credits          INT4 NOT NULL DEFAULT 0,
+  losses           INT4 NOT NULL DEFAULT 0,
+  max_attempts     INT4 NOT NULL,
+  version          INT8 NULL,
+  holder           UUID NULL,
+  wake_at          TIMESTAMPTZ NULL,
+  queued_at        TIMESTAMPTZ NULL,
+  cancel_requested BOOL NOT NULL DEFAULT false,
+  covers_from      TIMESTAMPTZ NULL,
+  covers_to        TIMESTAMPTZ NULL,
+  created_at       TIMESTAMPTZ NOT NULL,
+  started_at       TIMESTAMPTZ NULL,
+  finished_at      TIMESTAMPTZ NULL,
+  result           JSONB NULL,
+  error            TEXT NULL,
+  CONSTRAINT runs_pkey PRIMARY KEY (region, schedule_id, scheduled_for),
+  CONSTRAINT runs_state_ck CHECK (state IN ('queued', 'running', 'retrying', 'succeeded', 'dead', 'skipped', 'canceled')),
+  CONSTRAINT runs_cause_ck CHECK (cause IN ('schedule', 'catch_up', 'manual', 'backfill')),
+  CONSTRAINT runs_wake_ck CHECK ((wake_at IS NULL) = (state NOT IN ('queued', 'running', 'retrying')))
+) WITH (
+  ttl_expiration_expression = '((finished_at AT TIME ZONE ''UTC'') + INTERVAL ''30 days'') AT TIME ZONE ''UTC''',
+  ttl_job_cron = '17 * * * *',
+  ttl_select_batch_size = 1000,
+  ttl_delete_batch_size = 500,
+  ttl_delete_rate_limit = 2000
+) LOCALITY REGIONAL BY ROW AS region;

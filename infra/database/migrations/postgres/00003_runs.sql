@@ -1,0 +1,37 @@
+-- +goose Up
+CREATE TABLE runs (
+  region           TEXT NOT NULL,
+  schedule_id      UUID NOT NULL,
+  scheduled_for    TIMESTAMPTZ NOT NULL,
+  tenant_id        UUID NOT NULL,
+  shard            INT2 NOT NULL,
+  state            TEXT NOT NULL,
+  cause            TEXT NOT NULL,
+  reason           TEXT NULL,
+  range_from       TIMESTAMPTZ NULL,
+  range_count      INT8 NULL,
+  queue            TEXT NOT NULL,
+  fence            INT8 NOT NULL,
+  attempt          INT4 NOT NULL DEFAULT 0,
+  credits          INT4 NOT NULL DEFAULT 0,
+  losses           INT4 NOT NULL DEFAULT 0,
+  max_attempts     INT4 NOT NULL,
+  version          INT8 NULL,
+  holder           UUID NULL,
+  wake_at          TIMESTAMPTZ NULL,
+  queued_at        TIMESTAMPTZ NULL,
+  cancel_requested BOOL NOT NULL DEFAULT false,
+  covers_from      TIMESTAMPTZ NULL,
+  covers_to        TIMESTAMPTZ NULL,
+  created_at       TIMESTAMPTZ NOT NULL,
+  started_at       TIMESTAMPTZ NULL,
+  finished_at      TIMESTAMPTZ NULL,
+  result           JSONB NULL,
+  error            TEXT NULL,
+  CONSTRAINT runs_pkey PRIMARY KEY (region, schedule_id, scheduled_for),
+  CONSTRAINT runs_state_ck CHECK (state IN ('queued', 'running', 'retrying', 'succeeded', 'dead', 'skipped', 'canceled')),
+  CONSTRAINT runs_cause_ck CHECK (cause IN ('schedule', 'catch_up', 'manual', 'backfill')),
+  CONSTRAINT runs_wake_ck CHECK ((wake_at IS NULL) = (state NOT IN ('queued', 'running', 'retrying')))
+) PARTITION BY RANGE (scheduled_for);
+CREATE INDEX runs_wake_idx ON runs (region, shard, wake_at) WHERE wake_at IS NOT NULL;
+CREATE TABLE runs_default PARTITION OF runs DEFAULT;

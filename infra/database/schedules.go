@@ -1,0 +1,141 @@
+package database
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/fencepost/fencepost/core"
+)
+
+// Create implements core.ScheduleStore.
+func (d *DB) Create(ctx context.Context, s core.Schedule, nextAt, done time.Time) error {
+	return d.exec(ctx, "create_schedule", d.region, pgID(s.ID), pgID(s.TenantID), s.Name, s.Spec, s.TimeZone, nullTime(s.Anchor),
+		s.Job.Queue, string(s.Job.Payload), string(s.Misfire), s.MisfireGrace, string(s.Overlap), s.Window, s.Timeout,
+		s.MaxAttempts, s.Paused, core.ShardOf(s.ID), nextAt, done)
+}
+
+// scheduleRow is a whole schedule with its timer.
+type scheduleRow struct {
+	timerRow
+	Payload   []byte
+	CreatedAt time.Time
+	UpdatedAt time.Time
+}
+
+func (d *DB) whole(r *scheduleRow) core.Scheduled {
+	s := r.scheduled(d.region)
+	s.Schedule.Job.Payload = r.Payload
+	s.Schedule.CreatedAt = r.CreatedAt.UTC()
+	s.Schedule.UpdatedAt = r.UpdatedAt.UTC()
+	return s
+}
+
+// Get implements core.ScheduleStore.
+func (d *DB) Get(ctx context.Context, tenant, id uuid.UUID) (core.Scheduled, error) {
+	type row struct {
+		scheduleRow
+		LastRunLive bool
+	}
+	rows, err := query[row](ctx, d, "get_schedule", d.region, pgID(tenant), pgID(id))
+	if err != nil {
+		return core.Scheduled{}, err
+	}
+	if len(rows) == 0 {
+		return core.Scheduled{}, core.ErrNotFound
+	}
+	s := d.whole(&rows[0].scheduleRow)
+	s.LastRunLive = rows[0].LastRunLive
+	return s, nil
+}
+
+// List implements core.ScheduleStore.
+func (d *DB) List(ctx context.Context, tenant uuid.UUID, p core.Page) ([]core.Scheduled, error) {
+	rows, err := query[scheduleRow](ctx, d, "list_schedules", d.region, pgID(tenant), pgID(p.After), p.Limit)
+	if err != nil {
+		return nil, err
+	}
+	return each(rows, func(r scheduleRow) core.Scheduled { return d.whole(&r) }), nil
+}
+
+// settleRows returns the rows of an edit as arrays.
+func settleRows(e core.Edit) *planned {
+	return planRows([]core.Move{{ScheduleID: e.Schedule.ID, Rows: e.Settle}})
+}
+
+// Apply implements core.ScheduleStore.
+func (d *DB) Apply(ctx context.Context, tenant uuid.UUID, e core.Edit) error {
+	type row struct{ ID uuid.UUID }
+	s, p := e.Schedule, settleRows(e)
+	nextAt := &e.NextAt
+	if !e.MoveTimer {
+		nextAt = nil
+	}
+	rows, err := query[row](ctx, d, "apply_edit", d.region, pgID(tenant), pgID(s.ID), e.Version, e.Fence, e.ValidUntil,
+		s.Name, s.Spec, s.TimeZone, nullTime(s.Anchor), s.Job.Queue, string(s.Job.Payload), s.MisfireGrace, string(s.Overlap),
+		s.Window, s.Timeout, s.MaxAttempts, s.Paused, nextAt, nullTime(e.Done), string(e.OnBusy), nullTime(e.LastRun),
+		p.slots, p.froms, p.counts, p.skipped, p.causes, p.reasons, p.queues, p.maxAttempts, string(s.Misfire))
+	if err != nil {
+		return err
+	}
+	if len(rows) == 0 {
+		return core.ErrChanged
+	}
+	return nil
+}
+
+// Delete implements core.ScheduleStore. It is two statements in a transaction,
+// since runs are both inserted and updated: the second sees the runs of every
+// claim that held the timer before the first did.
+func (d *DB) Delete(ctx context.Context, tenant uuid.UUID, e core.Edit) error {
+	p := settleRows(e)
+	id := pgID(e.Schedule.ID)
+	err := d.inTx(ctx, func(tx pgx.Tx) error {
+		rows, err := tx.Query(ctx, d.sql["delete_schedule"], d.region, pgID(tenant), id, e.Version, e.Fence, e.ValidUntil,
+			p.slots, p.froms, p.counts, p.causes, p.reasons, p.queues, p.maxAttempts)
+		if err != nil {
+			return err
+		}
+		buried, err := pgx.CollectRows(rows, pgx.RowTo[uuid.UUID])
+		if err != nil {
+			return err
+		}
+		if len(buried) == 0 {
+			return core.ErrChanged
+		}
+		_, err = tx.Exec(ctx, d.sql["cancel_live"], d.region, pgID(tenant), id, core.ShardOf(e.Schedule.ID))
+		return err
+	})
+	return translate("delete schedule", err)
+}
+
+// Trigger implements core.ScheduleStore.
+func (d *DB) Trigger(ctx context.Context, tenant uuid.UUID, s *core.Schedule, fence int64, slot time.Time) (core.Run, error) {
+	type row struct {
+		Busy        bool
+		Fence       *int64
+		Queue       *string
+		MaxAttempts *int32
+		WakeAt      *time.Time
+		CoversFrom  *time.Time
+		CoversTo    *time.Time
+		CreatedAt   *time.Time
+	}
+	rows, err := query[row](ctx, d, "trigger", d.region, pgID(tenant), pgID(s.ID), fence, slot)
+	switch {
+	case err != nil:
+		return core.Run{}, err
+	case len(rows) == 0:
+		return core.Run{}, core.ErrChanged
+	case rows[0].Busy:
+		return core.Run{}, core.ErrRunLive
+	}
+	r := rows[0]
+	return core.Run{
+		Key: d.key(s.ID, slot), TenantID: tenant, State: core.RunQueued, Cause: core.CauseManual, Queue: fromNull(r.Queue),
+		Fence: fromNull(r.Fence), MaxAttempts: int(fromNull(r.MaxAttempts)), WakeAt: utc(r.WakeAt),
+		CoversFrom: utc(r.CoversFrom), CoversTo: utc(r.CoversTo), CreatedAt: utc(r.CreatedAt),
+	}, nil
+}

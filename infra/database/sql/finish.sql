@@ -1,0 +1,36 @@
+-- Attempts end: succeeded, dead, canceled, or retrying after a delay.
+-- Index: runs_pkey by key. Invariants: only under the holder's fence; no retry
+-- once the attempts are used up or a cancel was requested.
+WITH moved AS (
+  UPDATE runs AS r
+  SET state = CASE
+        WHEN f.state <> 'retrying' THEN f.state
+        WHEN r.cancel_requested THEN 'canceled'
+        WHEN r.attempt - r.credits >= r.max_attempts THEN 'dead'
+        ELSE 'retrying' END,
+      reason = CASE
+        WHEN f.state = 'dead' OR f.state = 'retrying' AND NOT r.cancel_requested AND r.attempt - r.credits >= r.max_attempts THEN f.reason
+        ELSE r.reason END,
+      wake_at = CASE
+        WHEN f.state = 'retrying' AND NOT r.cancel_requested AND r.attempt - r.credits < r.max_attempts
+        THEN now() + f.delay_ms * INTERVAL '1 millisecond' END,
+      finished_at = CASE
+        WHEN f.state = 'retrying' AND NOT r.cancel_requested AND r.attempt - r.credits < r.max_attempts THEN NULL
+        ELSE now() END,
+      result = f.result::JSONB,
+      error = f.error
+  FROM unnest($2::UUID[], $3::TIMESTAMPTZ[], $4::INT8[], $5::TEXT[], $6::TEXT[], $7::INT8[], $8::TEXT[], $9::TEXT[])
+       AS f(schedule_id, scheduled_for, fence, state, reason, delay_ms, result, error)
+  WHERE r.region = $1 AND r.schedule_id = f.schedule_id AND r.scheduled_for = f.scheduled_for
+    AND r.fence = f.fence AND r.state = 'running'
+  RETURNING r.region, r.schedule_id, r.scheduled_for, r.tenant_id, r.fence, r.attempt, r.state, r.started_at, r.error
+), failed AS (
+  INSERT INTO attempts (region, schedule_id, scheduled_for, attempt, tenant_id, fence, started_at, finished_at, error)
+  SELECT m.region, m.schedule_id, m.scheduled_for, m.attempt, m.tenant_id, m.fence, m.started_at, now(), COALESCE(m.error, '')
+  FROM moved AS m
+  WHERE m.state <> 'succeeded'
+  ON CONFLICT (region, schedule_id, scheduled_for, attempt) DO NOTHING
+  RETURNING attempt
+)
+SELECT m.schedule_id, m.scheduled_for, m.fence, m.state
+FROM moved AS m;

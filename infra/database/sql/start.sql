@@ -1,0 +1,35 @@
+-- Queued runs go to the deliveries that name their fence, with the newest job.
+-- Index: runs_pkey and schedules_pkey by key.
+-- Invariants: one delivery gets a run; a delivery sent again recognizes its own
+-- row by its token and counts no second attempt; a deleted schedule starts
+-- nothing; a run whose schedule names another queue now goes there instead.
+WITH moved AS (
+  UPDATE runs AS r
+  SET state = CASE WHEN r.state = 'running' THEN 'running' WHEN m.gone THEN 'canceled' WHEN m.queue <> r.queue THEN 'queued' ELSE 'running' END,
+      reason = CASE WHEN r.state = 'queued' AND m.gone THEN 'deleted' ELSE r.reason END,
+      queue = CASE WHEN r.state = 'running' OR m.gone THEN r.queue ELSE m.queue END,
+      attempt = CASE WHEN r.state = 'running' OR m.gone OR m.queue <> r.queue THEN r.attempt ELSE r.attempt + 1 END,
+      wake_at = CASE
+        WHEN r.state = 'running' THEN now() + $2::INTERVAL
+        WHEN m.gone THEN NULL
+        WHEN m.queue <> r.queue THEN now()
+        ELSE now() + $2::INTERVAL END,
+      fence = m.fence + 1,
+      holder = m.token,
+      version = CASE WHEN m.gone THEN r.version ELSE m.version END,
+      started_at = CASE WHEN r.state = 'running' OR m.gone OR m.queue <> r.queue THEN r.started_at ELSE now() END,
+      finished_at = CASE WHEN r.state = 'queued' AND m.gone THEN now() ELSE r.finished_at END
+  FROM (
+    SELECT u.schedule_id, u.scheduled_for, u.fence, u.token, s.queue, s.payload, s.timeout, s.version,
+           s.id IS NULL OR s.deleted_at IS NOT NULL AS gone
+    FROM unnest($3::UUID[], $4::TIMESTAMPTZ[], $5::INT8[], $6::UUID[]) AS u(schedule_id, scheduled_for, fence, token)
+    LEFT JOIN schedules AS s ON s.region = $1 AND s.id = u.schedule_id
+  ) AS m
+  WHERE r.region = $1 AND r.schedule_id = m.schedule_id AND r.scheduled_for = m.scheduled_for
+    AND (r.state = 'queued' AND r.fence = m.fence OR r.state = 'running' AND r.fence = m.fence + 1 AND r.holder = m.token)
+  RETURNING r.schedule_id, r.scheduled_for, r.tenant_id, r.state, r.cause, r.attempt, r.max_attempts, r.fence, r.holder, r.queue,
+            r.covers_from, r.covers_to, m.payload, m.timeout
+)
+SELECT m.schedule_id, m.scheduled_for, m.tenant_id, m.state, m.cause, m.attempt, m.max_attempts, m.fence, m.holder, m.queue,
+       m.covers_from, m.covers_to, m.payload, m.timeout
+FROM moved AS m;

@@ -1,0 +1,33 @@
+-- A manual run, admitted through the timer like any other.
+-- Index: schedules_pkey, timers_schedule_key, runs_pkey by key.
+-- Invariants: through the fence; not beside a live run unless overlap is allow;
+-- an empty covered interval, so that the chain of intervals passes it by.
+WITH locked AS MATERIALIZED (
+  SELECT t.region, t.shard, t.fire_at, t.schedule_id, t.tenant_id, t.fence, s.queue, s.max_attempts, s.overlap,
+         COALESCE(s.overlap <> 'allow' AND p.state IN ('queued', 'running', 'retrying'), false) AS busy,
+         COALESCE(t.open_from, CASE WHEN p.state = 'succeeded' THEN p.covers_to ELSE p.covers_from END, t.last_run) AS covers_from
+  FROM schedules AS s
+  JOIN timers AS t ON t.region = s.region AND t.schedule_id = s.id
+  LEFT JOIN runs AS p ON p.region = t.region AND p.schedule_id = t.schedule_id AND p.scheduled_for = t.last_run
+  WHERE s.region = $1 AND s.tenant_id = $2::UUID AND s.id = $3::UUID AND s.deleted_at IS NULL AND t.fence = $4::INT8
+  FOR UPDATE OF t
+), moved AS (
+  UPDATE timers AS t
+  SET last_run = $5::TIMESTAMPTZ, open_from = NULL, fence = t.fence + 1
+  FROM locked AS l
+  WHERE t.region = $1 AND t.shard = l.shard AND t.fire_at = l.fire_at AND t.schedule_id = l.schedule_id AND NOT l.busy
+  RETURNING t.region, t.shard, t.schedule_id, t.tenant_id, t.fence, l.queue, l.max_attempts, l.overlap, l.covers_from
+), made AS (
+  INSERT INTO runs (region, schedule_id, scheduled_for, tenant_id, shard, state, cause, queue, max_attempts, fence,
+                    wake_at, queued_at, covers_from, covers_to, created_at)
+  SELECT m.region, m.schedule_id, $5::TIMESTAMPTZ, m.tenant_id, m.shard, 'queued', 'manual', m.queue, m.max_attempts, m.fence * 65536,
+         now(), now(),
+         CASE WHEN m.overlap <> 'allow' THEN m.covers_from END,
+         CASE WHEN m.overlap <> 'allow' THEN m.covers_from END,
+         now()
+  FROM moved AS m
+  RETURNING schedule_id, fence, queue, max_attempts, wake_at, covers_from, covers_to, created_at
+)
+SELECT l.busy, n.fence, n.queue, n.max_attempts, n.wake_at, n.covers_from, n.covers_to, n.created_at
+FROM locked AS l
+LEFT JOIN made AS n ON n.schedule_id = l.schedule_id;
