@@ -30,9 +30,13 @@ func (e *ParseError) Error() string {
 const maxTokenBytes = 40
 
 func refuse(field string, t token, reason, hint string) error {
-	text := t.text
-	if len(text) > maxTokenBytes {
-		text = strings.ToValidUTF8(text[:maxTokenBytes], "")
+	return &ParseError{Field: field, Token: shorten(t.text), Position: t.at + 1, Reason: reason, Hint: hint}
+}
+
+// shorten cuts text that goes into an error, between two characters.
+func shorten(text string) string {
+	if len(text) <= maxTokenBytes {
+		return text
 	}
-	return &ParseError{Field: field, Token: text, Position: t.at + 1, Reason: reason, Hint: hint}
+	return strings.ToValidUTF8(text[:maxTokenBytes], "")
 }

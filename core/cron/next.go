@@ -6,7 +6,7 @@ const (
 	// maxJump is the largest clock change, in seconds, that counts as a gap or
 	// an overlap. Larger ones correct the calendar.
 	maxJump = 3 * 60 * 60
-	// spread exceeds the difference, in seconds, between any two offsets that a
+	// spreadSeconds exceeds the difference, in seconds, between any two offsets that a
 	// zone can have had (RFC 9636 allows -25 to +26 hours).
 	spreadSeconds = 72 * 60 * 60
 	// horizonYears is how far a search goes. Any possible date comes within 40
@@ -30,12 +30,15 @@ func (e *Expression) Next(t time.Time) time.Time {
 		return time.Time{}
 	}
 	if e.every > 0 {
-		return e.at(t.Unix() + int64(e.every/time.Second))
+		return e.afterDelay(t.Unix())
 	}
 	at := t.Unix() + 1
 	horizon := min(yearStart(at, horizonYears+1), maxUnix+1)
 	for range maxSteps {
 		p := periodAt(e.loc, at)
+		if e.gap == GapRunAfter || e.overlap == OverlapFirst {
+			p = p.sinceChange(e.loc, at)
+		}
 		if slot, ok := e.firstIn(p, at, horizon); ok {
 			return e.at(slot)
 		}
@@ -52,6 +55,15 @@ func (e *Expression) Next(t time.Time) time.Time {
 		at = max(p.end, w-p.offset-spreadSeconds)
 	}
 	return time.Time{}
+}
+
+// afterDelay is Next for @every, as robfig counts it.
+func (e *Expression) afterDelay(unix int64) time.Time {
+	slot := unix + int64(e.every/time.Second)
+	if slot > maxUnix {
+		return time.Time{}
+	}
+	return e.at(slot)
 }
 
 // firstIn returns the first slot of period p that is not before at.
@@ -88,7 +100,7 @@ func (e *Expression) Prev(t time.Time) time.Time {
 	}
 	horizon := max(yearStart(at, -horizonYears), minUnix)
 	for range maxSteps {
-		p := fullPeriodAt(e.loc, at)
+		p := periodAt(e.loc, at).complete(e.loc, at)
 		if slot, ok := e.lastIn(p, at, horizon); ok {
 			return e.at(slot)
 		}

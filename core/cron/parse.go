@@ -1,6 +1,7 @@
 package cron
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -114,9 +115,13 @@ func zonePrefix(t token) (token, bool) {
 func checkZone(zone token, want *time.Location) error {
 	loc, err := LoadLocation(zone.text)
 	if err != nil {
-		return refuse("zone", zone, err.Error(), "use a name of the IANA database")
+		var unknown *ZoneError
+		if errors.As(err, &unknown) {
+			return refuse("zone", zone, "not a name of the IANA database", unknown.Hint)
+		}
+		return fmt.Errorf("parse zone prefix: %w", err)
 	}
-	if loc.String() != want.String() {
+	if LinkTarget(loc.String()) != LinkTarget(want.String()) {
 		return refuse("zone", zone, "differs from the schedule's zone "+want.String(),
 			"drop the prefix, or set the schedule's zone to "+loc.String())
 	}

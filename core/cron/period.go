@@ -29,61 +29,59 @@ func (p period) afterGap(grain int64) int64 {
 	return p.start + grain - rest
 }
 
-// periodAt returns the period that holds unix. Its start and before are exact
-// only if the clock changed less than maxJump before unix; nothing else
-// depends on them.
+// periodAt returns what the time package knows about the offset at unix. Its
+// end is the next change or earlier. Its start is not to be relied on: in the
+// year of the last change that a zone file lists by date, the time package
+// answers from the rule that follows, which may begin months before.
 func periodAt(loc *time.Location, unix int64) period {
-	start, end, offset := bounds(loc, unix)
-	p := period{start: start, end: end, offset: offset, before: offset}
-	if start == math.MinInt64 {
+	t := time.Unix(unix, 0).In(loc)
+	from, to := t.ZoneBounds()
+	_, seconds := t.Zone()
+	p := period{start: math.MinInt64, end: math.MaxInt64, offset: int64(seconds), before: int64(seconds)}
+	if !from.IsZero() {
+		p.start = from.Unix()
+	}
+	if !to.IsZero() {
+		p.end = to.Unix()
+	}
+	if p.end <= unix {
+		// On 31 December of a leap year the time package ends the year, and with
+		// it the period, a day early.
+		_, rest := floorDiv(unix, secondsPerDay)
+		p.end = unix - rest + secondsPerDay
+	}
+	return p
+}
+
+// sinceChange returns p with the exact start, and the offset before it, if the
+// clock changed less than maxJump before unix. Older changes have no effect
+// after unix.
+func (p period) sinceChange(loc *time.Location, unix int64) period {
+	if p.start == math.MinInt64 {
 		return p
 	}
 	p.start = unix - maxJump
 	return p.trace(loc, unix)
 }
 
-// fullPeriodAt returns the period that holds unix with an exact start.
-func fullPeriodAt(loc *time.Location, unix int64) period {
-	start, end, offset := bounds(loc, unix)
-	p := period{start: start, end: end, offset: offset, before: offset}
-	if start == math.MinInt64 {
+// complete returns p with the exact start and the offset before it.
+func (p period) complete(loc *time.Location, unix int64) period {
+	if p.start == math.MinInt64 {
 		return p
 	}
 	p.start--
 	return p.trace(loc, unix)
 }
 
-// trace moves start forward to the last change up to unix. The end that the
-// time package gives for an instant can be relied on, its start cannot: after
-// the last change it knows by date it answers with the first of January.
+// trace moves start, which must lie before the last change up to unix or after
+// it in the same period, forward to that change.
 func (p period) trace(loc *time.Location, unix int64) period {
 	for range maxSteps {
-		_, end, offset := bounds(loc, p.start)
-		if end > unix {
+		earlier := periodAt(loc, p.start)
+		if earlier.end > unix {
 			break
 		}
-		p.start, p.before = end, offset
+		p.start, p.before = earlier.end, earlier.offset
 	}
 	return p
-}
-
-// bounds returns what the time package knows about the offset at unix. Both
-// ends may be artificial, with the same offset on the other side.
-func bounds(loc *time.Location, unix int64) (start, end, offset int64) {
-	t := time.Unix(unix, 0).In(loc)
-	from, to := t.ZoneBounds()
-	_, seconds := t.Zone()
-	start, end = math.MinInt64, math.MaxInt64
-	if !from.IsZero() {
-		start = from.Unix()
-	}
-	if !to.IsZero() {
-		end = to.Unix()
-	}
-	if end <= unix {
-		// The last day of a leap year: the time package counts 365 days.
-		_, rest := floorDiv(unix, secondsPerDay)
-		end = unix - rest + secondsPerDay
-	}
-	return start, end, int64(seconds)
 }
