@@ -193,17 +193,24 @@ func Remove(ctx context.Context, c Config) error {
 // /var/lib/fencepost: the unprivileged user that the database runs as cannot
 // reach root's home.
 func DefaultDataDir() (string, error) {
-	if os.Geteuid() == 0 {
-		return "/var/lib/fencepost", nil
-	}
-	if base := os.Getenv("XDG_DATA_HOME"); filepath.IsAbs(base) {
-		return filepath.Join(base, "fencepost"), nil
-	}
 	home, err := os.UserHomeDir()
-	if err != nil {
-		return "", fmt.Errorf("find the folder for data: %w", err)
+	if dir := defaultDataDir(os.Geteuid(), os.Getenv("XDG_DATA_HOME"), home); dir != "" {
+		return dir, nil
 	}
-	return filepath.Join(home, ".local", "share", "fencepost"), nil
+	return "", fmt.Errorf("find the folder for data: %w", err)
+}
+
+func defaultDataDir(uid int, base, home string) string {
+	switch {
+	case uid == 0:
+		return "/var/lib/fencepost"
+	case filepath.IsAbs(base): // the standard says to ignore a relative one
+		return filepath.Join(base, "fencepost")
+	case home != "":
+		return filepath.Join(home, ".local", "share", "fencepost")
+	default:
+		return ""
+	}
 }
 
 func (c Config) withDefaults() (Config, error) {

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 )
 
 const (
@@ -45,9 +46,9 @@ func readTail(path string) string {
 	return string(content)
 }
 
-// newestLogs lists the log files of a folder, oldest first: their names are
-// their times.
-func newestLogs(dir string) []string {
+// logFiles lists the log files of a folder, oldest first: their names are their
+// times.
+func logFiles(dir string) []string {
 	paths, err := filepath.Glob(filepath.Join(dir, "*.log"))
 	if err != nil {
 		return nil
@@ -56,9 +57,21 @@ func newestLogs(dir string) []string {
 	return paths
 }
 
+// lastWritten returns the file that was written last; later ones win a tie.
+func lastWritten(paths []string) string {
+	var last string
+	var lastTime time.Time
+	for _, path := range paths {
+		if info, err := os.Stat(path); err == nil && !info.ModTime().Before(lastTime) {
+			last, lastTime = path, info.ModTime()
+		}
+	}
+	return last
+}
+
 // pruneLogs keeps the newest files of a folder.
 func pruneLogs(dir string, keep int) error {
-	paths := newestLogs(dir)
+	paths := logFiles(dir)
 	var err error
 	for _, path := range paths[:max(0, len(paths)-keep)] {
 		err = errors.Join(err, os.Remove(path))

@@ -122,11 +122,15 @@ func (o owner) mayEnter(info fs.FileInfo) bool {
 // makeFolder makes the data folder: private, but under root open for passing
 // through, because the database's own folder inside belongs to another user.
 func makeFolder(dir string) error {
+	if exists(dir) {
+		return nil
+	}
 	mode := fs.FileMode(0o700)
 	if os.Geteuid() == 0 {
 		mode = 0o711
 	}
-	if err := os.MkdirAll(dir, mode); err != nil {
+	// The mode is set again because the user's umask may take the passage away.
+	if err := errors.Join(os.MkdirAll(dir, 0o755), os.Chmod(dir, mode)); err != nil {
 		return fmt.Errorf("make the data folder: %w", err)
 	}
 	return nil

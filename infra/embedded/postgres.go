@@ -118,7 +118,7 @@ func (p *postgres) leftover(ctx context.Context) (instance, error) {
 	}
 	for _, pid := range runningIn(ctx, "postgres", p.data) {
 		child := p.process(pid)
-		child.steps = []stopStep{{syscall.SIGQUIT, orphanTimeout}, {syscall.SIGKILL, orphanTimeout}}
+		child.steps = []stopStep{{syscall.SIGKILL, orphanTimeout}} // their memory is lost anyway
 		if err := child.stop(ctx); err != nil {
 			return nil, fmt.Errorf("end a child of an earlier server: %w", err)
 		}
@@ -202,13 +202,10 @@ func (p *postgres) settle() error { return nil }
 func (p *postgres) logDir() string   { return filepath.Join(p.data, "log") }
 func (p *postgres) startLog() string { return filepath.Join(p.config.DataDir, "start.log") }
 
-// lastLog joins what the server said before it opened its log and after.
+// lastLog looks where the server spoke last: on its standard error until it has
+// opened its log, then there.
 func (p *postgres) lastLog(context.Context) string {
-	text := readTail(p.startLog())
-	if logs := newestLogs(p.logDir()); len(logs) > 0 {
-		text += readTail(logs[len(logs)-1])
-	}
-	return quoteLog(text)
+	return quoteLog(readTail(lastWritten(append([]string{p.startLog()}, logFiles(p.logDir())...))))
 }
 
 func (p *postgres) remove(context.Context) error { return nil }

@@ -44,6 +44,7 @@ func startEphemeral(ctx context.Context) (string, func(context.Context) error, e
 	}
 	running, err := embedded.Start(ctx, ephemeralConfig(dir))
 	if err != nil {
+		err = fmt.Errorf("DATABASE_URL names no server for the tests, and there is none to start: %w", err)
 		return "", nil, errors.Join(err, remove())
 	}
 	stop := func(ctx context.Context) error {
@@ -72,9 +73,10 @@ func sweep(ctx context.Context) {
 	if err != nil {
 		return // only a malformed pattern
 	}
-	for _, dir := range folders[:min(len(folders), sweepLimit)] {
-		info, err := os.Stat(dir)
-		if err != nil || (clock.System{}).Now().Sub(info.ModTime()) < folderAge {
+	swept := 0
+	for _, dir := range folders {
+		info, err := os.Lstat(dir)
+		if err != nil || !info.IsDir() || (clock.System{}).Now().Sub(info.ModTime()) < folderAge {
 			continue
 		}
 		if err := embedded.Remove(ctx, ephemeralConfig(dir)); err != nil {
@@ -82,6 +84,9 @@ func sweep(ctx context.Context) {
 		}
 		if err := os.Remove(dir); err != nil {
 			continue
+		}
+		if swept++; swept == sweepLimit {
+			return
 		}
 	}
 }

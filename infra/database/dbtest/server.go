@@ -221,13 +221,14 @@ func (s *server) dropLeftovers(ctx context.Context) error {
 func (s *server) leftovers(ctx context.Context) (names []string, err error) {
 	err = s.use(ctx, func(ctx context.Context, conn *pgx.Conn) error {
 		rows, err := conn.Query(ctx, `
-			select datname from pg_database
-			where datname like 'fencepost\_test\_%'
-			  and split_part(datname, '_', 3) < (extract(epoch from now())::int8 - $1::int8)::text
+			select d.datname from pg_database d
+			where d.datname like 'fencepost\_test\_%'
+			  and split_part(d.datname, '_', 3) < (extract(epoch from now())::int8 - $1::int8)::text
 			  and not exists (
-			    select 1 from pg_stat_activity
-			    where application_name <> '' and starts_with(datname, application_name))
-			order by datname limit 1000`, int64(leftoverAge/time.Second))
+			    select 1 from pg_stat_activity a
+			    where a.application_name <> ''
+			      and left(d.datname, length(a.application_name)) = a.application_name)
+			order by d.datname limit 1000`, int64(leftoverAge/time.Second))
 		if err != nil {
 			return err
 		}
