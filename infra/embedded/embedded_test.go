@@ -82,7 +82,7 @@ func startHelper(t *testing.T, binary, dir string, as *syscall.Credential, env .
 	}
 	cmd := exec.CommandContext(t.Context(), binary)
 	cmd.Dir, cmd.Env = "/", append(append(os.Environ(), helperDir+"="+dir), env...)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: as}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: as, Setpgid: true}
 	stdin, err := cmd.StdinPipe()
 	check(t, err)
 	stdout, err := cmd.StdoutPipe()
@@ -100,10 +100,11 @@ func (h *helper) url(t *testing.T) string {
 	return h.output.Text()
 }
 
-// kill ends the helper alone with SIGKILL.
+// kill ends the helper, and with it everything that the terminal's signals
+// would reach, with SIGKILL.
 func (h *helper) kill(t *testing.T) {
 	t.Helper()
-	check(t, h.cmd.Process.Kill())
+	check(t, syscall.Kill(-h.cmd.Process.Pid, syscall.SIGKILL))
 	var killed *exec.ExitError
 	if err := h.cmd.Wait(); !errors.As(err, &killed) {
 		t.Fatalf("the helper was not killed: %v", err)
