@@ -40,8 +40,15 @@
 //
 // [Expression] is a robfig/cron/v3 Schedule. Every spec that its standard parser
 // or its parser with optional seconds takes is taken here, except those that
-// can never fire, are longer than 256 characters, name a zone other than that
-// in [Options], hold blanks other than space and tab, count a negative or zero
-// @every, or have text behind a star that robfig ignores (*-5). The day
-// rule and the clock changes differ from robfig as described above.
+//
+//   - can never fire
+//   - are longer than 256 characters or hold blanks other than space and tab
+//   - name a zone other than that in [Options]; [SplitZone] takes it off
+//   - have a duration of zero or less after @every
+//   - hold what robfig passes over in silence: text behind a star (*-5), or a
+//     field of nothing but commas
+//
+// The day rule and the clock changes differ from robfig as described above, and
+// @every is counted as robfig counts it: from the time asked about, cut to the
+// second.
 package cron

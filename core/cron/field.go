@@ -2,6 +2,7 @@ package cron
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 )
 
@@ -167,9 +168,17 @@ func (p fieldParser) rangeOf(low, high, body token) (a, b int, err error) {
 	}
 	if a > b {
 		return 0, 0, refuse(p.name, body, "the range ends before it begins",
-			fmt.Sprintf("split it: %d-%d,%d-%d", a, p.top, p.min, b))
+			fmt.Sprintf("split it: %s,%s", span(a, max(a, p.top)), span(p.min, b)))
 	}
 	return a, b, nil
+}
+
+// span spells a range.
+func span(a, b int) string {
+	if a == b {
+		return strconv.Itoa(a)
+	}
+	return fmt.Sprintf("%d-%d", a, b)
 }
 
 // value reads a number or a name of the field.

@@ -24,18 +24,17 @@ func suggestZone(name string, loaders map[string]func() (*time.Location, error))
 		return hint
 	}
 	wanted := plain(name)
-	nearest, distance := "", 3
-	for _, zone := range slices.Sorted(maps.Keys(loaders)) {
-		candidate := plain(zone)
-		if candidate == wanted || place(candidate) == place(wanted) {
-			return "use " + zone
+	names := slices.Sorted(maps.Keys(loaders))
+	for _, same := range []func(a, b string) bool{
+		func(a, b string) bool { return a == b },
+		func(a, b string) bool { return place(a) == place(b) },
+		func(a, b string) bool { return len(a) > 3 && editDistance(a, b) == 1 },
+		func(a, b string) bool { return len(a) > 5 && editDistance(a, b) == 2 },
+	} {
+		i := slices.IndexFunc(names, func(zone string) bool { return same(wanted, plain(zone)) })
+		if i >= 0 {
+			return "use " + names[i]
 		}
-		if d := editDistance(wanted, candidate); d < distance {
-			nearest, distance = zone, d
-		}
-	}
-	if nearest != "" {
-		return "use " + nearest
 	}
 	return "use a name such as Europe/Berlin"
 }

@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"encoding/json"
 	"os"
+	"slices"
 	"testing"
 	"time"
 
@@ -67,11 +68,7 @@ func TestVectors(t *testing.T) {
 }
 
 func (v vector) check(t *testing.T) {
-	loc, err := cron.LoadLocation(v.Zone)
-	if err != nil {
-		t.Fatal(err)
-	}
-	e, err := cron.Parse(v.Spec, cron.Options{Location: loc})
+	e, err := cron.Parse(v.Spec, cron.Options{Location: zone(t, v.Zone)})
 	if v.Class == "never" {
 		if err == nil {
 			t.Fatalf("Parse(%q) took a spec that never fires", v.Spec)
@@ -81,20 +78,28 @@ func (v vector) check(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	at, err := time.Parse(time.RFC3339, v.From)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var next, local []string
+	at := instant(t, v.From)
+	var next, local, back []string
 	for range v.Next {
 		at = e.Next(at)
 		next = append(next, at.UTC().Format(time.RFC3339))
 		local = append(local, at.Format("2006-01-02T15:04-07:00"))
 	}
+	for at = at.Add(1); len(back) < len(v.Next); {
+		at = e.Prev(at)
+		back = append(back, at.UTC().Format(time.RFC3339))
+	}
+	slices.Reverse(back)
 	if diff := cmp.Diff(v.Next, next); diff != "" {
 		t.Errorf("%q in %s: UTC (-want +got)\n%s", v.Spec, v.Zone, diff)
 	}
 	if diff := cmp.Diff(v.Local, local); diff != "" {
 		t.Errorf("%q in %s: local (-want +got)\n%s", v.Spec, v.Zone, diff)
+	}
+	if diff := cmp.Diff(v.Next, back); diff != "" {
+		t.Errorf("%q in %s: backward (-want +got)\n%s", v.Spec, v.Zone, diff)
+	}
+	if gap, overlap, _ := e.Policies(); (v.Kind == "wildcard") != (gap == cron.GapSkip && overlap == cron.OverlapBoth) {
+		t.Errorf("%q: policies %s and %s for a %s spec", v.Spec, gap, overlap, v.Kind)
 	}
 }
