@@ -247,6 +247,8 @@ type Page struct {
 // ScheduleStore is what the API needs. Every method takes the tenant from the
 // caller's credential and finds nothing of another tenant.
 type ScheduleStore interface {
+	// Now returns the database's time.
+	Now(ctx context.Context) (time.Time, error)
 	// Create stores a schedule with its timer: first fire time nextAt, settled
 	// up to done. ErrNameTaken. With the same id it is safe to repeat.
 	Create(ctx context.Context, s Schedule, nextAt, done time.Time) error

@@ -3,41 +3,246 @@ package schedules
 import (
 	"context"
 	"errors"
+	"fmt"
+	"reflect"
+	"time"
 
 	"github.com/google/uuid"
 
 	"github.com/fencepost/fencepost/core"
+	"github.com/fencepost/fencepost/core/plan"
+	"github.com/fencepost/fencepost/core/spec"
 )
 
 // Create stores a new schedule and returns it as stored. The errors name the
-// field; nothing is stored then.
+// field; nothing is stored then. A write of unknown outcome is sent again, which
+// is safe: the schedule's id is new.
 func (s *Service) Create(ctx context.Context, tenant uuid.UUID, f Fields) (core.Scheduled, error) {
-	return core.Scheduled{}, errors.New("not yet")
+	id, err := uuid.NewV7()
+	if err != nil {
+		return core.Scheduled{}, fmt.Errorf("make a schedule id: %w", err)
+	}
+	sch := core.Schedule{
+		Region: s.region, TenantID: tenant, ID: id, Misfire: core.MisfireRunOnce, MisfireGrace: core.DefaultMisfireGrace,
+		Overlap: core.OverlapSkip, Timeout: core.DefaultTimeout, MaxAttempts: core.DefaultMaxAttempts,
+	}
+	switch {
+	case f.Spec == nil:
+		return core.Scheduled{}, core.Invalid("spec", `is missing; write a cron expression, "every 15m", "at 2027-01-05T09:00" or "in 3d"`)
+	case f.Job == nil:
+		return core.Scheduled{}, core.Invalid("job", "is missing")
+	case f.Job.Queue == defaultQueue:
+		sch.Timeout = core.DefaultHTTPTimeout
+	}
+	if err := s.apply(f, &sch); err != nil {
+		return core.Scheduled{}, err
+	}
+	now, err := s.store.Now(ctx)
+	if err != nil {
+		return core.Scheduled{}, fmt.Errorf("create schedule: %w", err)
+	}
+	parsed, err := parse(f, &sch, now)
+	if err != nil {
+		return core.Scheduled{}, err
+	}
+	nextAt, done := plan.First(&sch, parsed, now)
+	for range 3 {
+		err = s.store.Create(ctx, sch, nextAt, done)
+		if !errors.Is(err, core.ErrUnknownOutcome) {
+			break
+		}
+	}
+	if err != nil {
+		return core.Scheduled{}, fmt.Errorf("create schedule: %w", err)
+	}
+	return s.store.Get(ctx, tenant, id)
 }
 
-// Edit changes the given fields of a schedule, settling the slots owed so far.
+// parse reads the spec that f asks for and puts its normalized form into sch.
+func parse(f Fields, sch *core.Schedule, now time.Time) (spec.Spec, error) {
+	anchor := sch.Anchor
+	text := sch.Spec
+	if f.Spec != nil {
+		// A new spec starts without the old one's anchor.
+		text, anchor = *f.Spec, time.Time{}
+	}
+	if f.Anchor != nil {
+		anchor = *f.Anchor
+	}
+	var parsed spec.Spec
+	var err error
+	if f.Spec == nil && f.Anchor == nil {
+		parsed, err = spec.Load(text, sch.TimeZone, anchor, sch.ID)
+	} else {
+		parsed, err = spec.Parse(text, sch.TimeZone, anchor, now, sch.ID)
+	}
+	if err != nil {
+		return spec.Spec{}, err
+	}
+	sch.Spec, sch.Anchor = parsed.Text, parsed.Anchor
+	return parsed, nil
+}
+
+// Edit changes the given fields of a schedule. Slots that the old content owes
+// get their rows first. An edit that changes nothing makes no new version.
 func (s *Service) Edit(ctx context.Context, tenant, id uuid.UUID, f Fields) (core.Scheduled, error) {
-	return core.Scheduled{}, errors.New("not yet")
+	return s.change(ctx, tenant, id, "edit schedule", func(cur *core.Scheduled, old spec.Spec) (*core.Edit, error) {
+		next := cur.Schedule
+		if err := s.apply(f, &next); err != nil {
+			return nil, err
+		}
+		parsed, err := parse(f, &next, cur.Now)
+		if err != nil {
+			return nil, err
+		}
+		if sameContent(&cur.Schedule, &next) {
+			return nil, nil
+		}
+		e := plan.Edit(cur, plan.Change{
+			Old: cur.Schedule, New: next, OldSlots: old, NewSlots: parsed,
+			SlotsChanged: cur.Schedule.Spec != next.Spec || cur.Schedule.TimeZone != next.TimeZone || !cur.Schedule.Anchor.Equal(next.Anchor),
+		})
+		return &e, nil
+	})
+}
+
+// sameContent compares what users set.
+func sameContent(a, b *core.Schedule) bool {
+	x, y := *a, *b
+	if !x.Anchor.Equal(y.Anchor) || !sameJSON(x.Job.Payload, y.Job.Payload) {
+		return false
+	}
+	x.Anchor, x.Job.Payload, x.Version, x.CreatedAt, x.UpdatedAt = y.Anchor, y.Job.Payload, y.Version, y.CreatedAt, y.UpdatedAt
+	return reflect.DeepEqual(x, y)
 }
 
 // Pause stops new runs; those claimed before go on. Pausing twice is no error.
 func (s *Service) Pause(ctx context.Context, tenant, id uuid.UUID) (core.Scheduled, error) {
-	return core.Scheduled{}, errors.New("not yet")
+	return s.change(ctx, tenant, id, "pause schedule", func(cur *core.Scheduled, slots spec.Spec) (*core.Edit, error) {
+		if cur.Schedule.Paused {
+			return nil, nil
+		}
+		e := plan.Pause(cur, slots)
+		return &e, nil
+	})
 }
 
 // Resume lets the schedule fire again from its next slot; the slots that passed
 // meanwhile are recorded in one skipped row. Resuming twice is no error.
 func (s *Service) Resume(ctx context.Context, tenant, id uuid.UUID) (core.Scheduled, error) {
-	return core.Scheduled{}, errors.New("not yet")
+	return s.change(ctx, tenant, id, "resume schedule", func(cur *core.Scheduled, slots spec.Spec) (*core.Edit, error) {
+		if !cur.Schedule.Paused {
+			return nil, nil
+		}
+		e := plan.Resume(cur, slots)
+		return &e, nil
+	})
 }
 
-// Delete removes a schedule; its history stays until it expires.
+// change reads a schedule, plans and writes, again as long as somebody else
+// changed it in between. A nil edit changes nothing. An unknown outcome is
+// resolved by reading: the next version with the wished content is ours.
+func (s *Service) change(ctx context.Context, tenant, id uuid.UUID, doing string,
+	planIt func(*core.Scheduled, spec.Spec) (*core.Edit, error),
+) (core.Scheduled, error) {
+	var sent *core.Edit
+	for range maxRounds {
+		cur, slots, err := s.load(ctx, tenant, id)
+		if err != nil {
+			return core.Scheduled{}, fmt.Errorf("%s: %w", doing, err)
+		}
+		if sent != nil && cur.Schedule.Version == sent.Version+1 && sameContent(&cur.Schedule, &sent.Schedule) {
+			return cur, nil
+		}
+		e, err := planIt(&cur, slots)
+		if err != nil || e == nil {
+			return cur, err
+		}
+		err = s.store.Apply(ctx, tenant, *e)
+		switch {
+		case err == nil:
+			return s.store.Get(ctx, tenant, id)
+		case errors.Is(err, core.ErrUnknownOutcome):
+			sent = e
+		case !errors.Is(err, core.ErrChanged):
+			return core.Scheduled{}, fmt.Errorf("%s: %w", doing, err)
+		}
+	}
+	return core.Scheduled{}, fmt.Errorf("%s: %w", doing, core.ErrChanged)
+}
+
+func (s *Service) load(ctx context.Context, tenant, id uuid.UUID) (core.Scheduled, spec.Spec, error) {
+	cur, err := s.store.Get(ctx, tenant, id)
+	if err != nil {
+		return core.Scheduled{}, spec.Spec{}, err
+	}
+	sch := &cur.Schedule
+	slots, err := spec.Load(sch.Spec, sch.TimeZone, sch.Anchor, sch.ID)
+	return cur, slots, err
+}
+
+// Delete removes a schedule and cancels its live runs; its history stays until
+// it expires.
 func (s *Service) Delete(ctx context.Context, tenant, id uuid.UUID) error {
-	return errors.New("not yet")
+	unknown := false
+	for range maxRounds {
+		cur, slots, err := s.load(ctx, tenant, id)
+		if unknown && errors.Is(err, core.ErrNotFound) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("delete schedule: %w", err)
+		}
+		err = s.store.Delete(ctx, tenant, plan.Delete(&cur, slots))
+		switch {
+		case err == nil:
+			return nil
+		case errors.Is(err, core.ErrUnknownOutcome):
+			unknown = true
+		case !errors.Is(err, core.ErrChanged):
+			return fmt.Errorf("delete schedule: %w", err)
+		}
+	}
+	return fmt.Errorf("delete schedule: %w", core.ErrChanged)
 }
 
 // Trigger makes a manual run at once; core.ErrRunLive while a run is alive and
 // overlap is not allow.
 func (s *Service) Trigger(ctx context.Context, tenant, id uuid.UUID) (core.Run, error) {
-	return core.Run{}, errors.New("not yet")
+	var last core.RunKey
+	for n := range maxRounds {
+		cur, err := s.store.Get(ctx, tenant, id)
+		if err != nil {
+			return core.Run{}, fmt.Errorf("trigger schedule: %w", err)
+		}
+		slot := manualSlot(cur.Now.Add(time.Duration(n) * time.Microsecond))
+		if last.Slot.IsZero() {
+			last = core.RunKey{Region: s.region, ScheduleID: id, Slot: slot}
+		} else if run, _, err := s.store.Run(ctx, tenant, last); err == nil {
+			return run, nil // the write of unknown outcome had happened
+		} else {
+			last.Slot = slot
+		}
+		run, err := s.store.Trigger(ctx, tenant, &cur.Schedule, cur.Timer.Fence, slot)
+		switch {
+		case err == nil:
+			return run, nil
+		case errors.Is(err, core.ErrUnknownOutcome):
+		case errors.Is(err, core.ErrChanged), errors.Is(err, core.ErrBadRow):
+			last = core.RunKey{} // it did not happen
+		default:
+			return core.Run{}, fmt.Errorf("trigger schedule: %w", err)
+		}
+	}
+	return core.Run{}, fmt.Errorf("trigger schedule: %w", core.ErrChanged)
+}
+
+// manualSlot returns t with its microseconds within the millisecond made
+// non-zero: slots are whole milliseconds, so a manual run can never be one.
+func manualSlot(t time.Time) time.Time {
+	t = t.Truncate(time.Microsecond)
+	if t.Nanosecond()%int(time.Millisecond) == 0 {
+		t = t.Add(time.Microsecond)
+	}
+	return t
 }

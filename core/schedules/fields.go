@@ -1,9 +1,12 @@
-// Package schedules carries out what users ask of schedules: it validates, reads,
-// plans and writes in one guarded statement, so that no edit loses a slot.
 package schedules
 
 import (
+	"bytes"
+	"encoding/json"
+	"errors"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/fencepost/fencepost/core"
 )
@@ -25,4 +28,110 @@ type Fields struct {
 	Window       *time.Duration
 	Timeout      *time.Duration
 	MaxAttempts  *int
+}
+
+// The bounds of the fields.
+const (
+	// minGrace leaves room for a takeover: a shorter grace would turn one into
+	// missed slots.
+	minGrace     = time.Minute
+	maxWindow    = 24 * time.Hour
+	maxAttempts  = 1000
+	defaultQueue = "http"
+)
+
+// apply copies the given fields into s and checks them, except for what makes
+// up the spec. The errors name the field.
+func (s *Service) apply(f Fields, to *core.Schedule) error {
+	set(f.Name, &to.Name)
+	set(f.TimeZone, &to.TimeZone)
+	set(f.Misfire, &to.Misfire)
+	set(f.MisfireGrace, &to.MisfireGrace)
+	set(f.Overlap, &to.Overlap)
+	set(f.Window, &to.Window)
+	set(f.Timeout, &to.Timeout)
+	set(f.MaxAttempts, &to.MaxAttempts)
+	if f.Job != nil {
+		to.Job = *f.Job
+		if err := s.checkJob(to.Job); err != nil {
+			return err
+		}
+	}
+	if err := checkName(to.Name); err != nil {
+		return err
+	}
+	return checkPolicies(to)
+}
+
+func set[T any](from *T, to *T) {
+	if from != nil {
+		*to = *from
+	}
+}
+
+func checkName(name string) error {
+	switch {
+	case name == "":
+		return core.Invalid("name", "is missing")
+	case len(name) > core.MaxNameBytes:
+		return core.Invalid("name", "is longer than %d bytes", core.MaxNameBytes)
+	case !utf8.ValidString(name):
+		return core.Invalid("name", "is not valid UTF-8")
+	}
+	for _, r := range name {
+		if unicode.IsControl(r) {
+			return core.Invalid("name", "has a control character")
+		}
+	}
+	return nil
+}
+
+func checkPolicies(s *core.Schedule) error {
+	switch {
+	case s.Misfire != core.MisfireRunOnce:
+		return core.Invalid("misfire", "must be run_once")
+	case s.Overlap != core.OverlapSkip && s.Overlap != core.OverlapAllow:
+		return core.Invalid("overlap", "must be skip or allow")
+	case s.MisfireGrace < minGrace:
+		return core.Invalid("misfire_grace", "must be at least %s", core.FormatDuration(minGrace))
+	case s.Window < 0 || s.Window > maxWindow || s.Window%time.Second != 0:
+		return core.Invalid("window", "must be whole seconds, at most %s", core.FormatDuration(maxWindow))
+	case s.Timeout < 0:
+		return core.Invalid("timeout", `must not be negative; "0s" is no limit`)
+	case s.MaxAttempts < 1 || s.MaxAttempts > maxAttempts:
+		return core.Invalid("max_attempts", "must be between 1 and %d; the first attempt counts", maxAttempts)
+	}
+	return nil
+}
+
+// checkJob refuses jobs that nothing here could execute.
+func (s *Service) checkJob(j core.Job) error {
+	if j.Queue == "" {
+		return core.Invalid("job.queue", "is missing")
+	}
+	target, ok := s.targets[j.Queue]
+	if !ok {
+		return core.Invalid("job.queue", "is not one that this installation serves; %s", s.known)
+	}
+	switch {
+	case len(j.Payload) > core.MaxPayloadBytes:
+		return core.Invalid("job.payload", "is larger than %d bytes", core.MaxPayloadBytes)
+	case !json.Valid(j.Payload):
+		return core.Invalid("job.payload", "is not valid JSON")
+	case bytes.Contains(j.Payload, []byte(`\u0000`)):
+		return core.Invalid("job.payload", "has a NUL character, which the database cannot hold")
+	}
+	err := target.Check(j.Payload)
+	var ce *core.Error
+	if errors.As(err, &ce) {
+		return &core.Error{Code: ce.Code, Kind: ce.Kind, Field: joinField("job.payload", ce.Field), Message: ce.Message}
+	}
+	return err
+}
+
+func joinField(parent, child string) string {
+	if child == "" {
+		return parent
+	}
+	return parent + "." + child
 }

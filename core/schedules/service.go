@@ -3,25 +3,29 @@ package schedules
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 
 	"github.com/google/uuid"
 
 	"github.com/fencepost/fencepost/core"
 )
 
-
 // Service is safe for concurrent use.
 type Service struct {
 	store   core.ScheduleStore
 	region  string
 	targets map[string]core.Target
+	known   string // names the targets, for messages
 }
 
 // New returns a service on store. Schedules live in region; targets are the
 // queues that a job may name, with what executes them. New keeps the map and
 // does not change it.
 func New(store core.ScheduleStore, region string, targets map[string]core.Target) *Service {
-	return &Service{store: store, region: region, targets: targets}
+	names := slices.Sorted(maps.Keys(targets))
+	return &Service{store: store, region: region, targets: targets, known: "known are " + strings.Join(names, ", ")}
 }
 
 // maxRounds bounds how often an edit is planned anew because its row changed

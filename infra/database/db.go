@@ -2,7 +2,6 @@ package database
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -244,5 +243,3 @@ func each[T, U any](in []T, f func(T) U) []U {
 	}
 	return out
 }
-
-var errNoSchema = errors.New("the database has no tables of Fencepost; run fencepost migrate")

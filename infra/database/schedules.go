@@ -10,6 +10,13 @@ import (
 	"github.com/fencepost/fencepost/core"
 )
 
+// Now implements core.ScheduleStore.
+func (d *DB) Now(ctx context.Context) (time.Time, error) {
+	var now time.Time
+	err := d.pool.QueryRow(ctx, d.sql["now"]).Scan(&now)
+	return now.UTC(), translate("read the time", err)
+}
+
 // Create implements core.ScheduleStore.
 func (d *DB) Create(ctx context.Context, s core.Schedule, nextAt, done time.Time) error {
 	return d.exec(ctx, "create_schedule", d.region, pgID(s.ID), pgID(s.TenantID), s.Name, s.Spec, s.TimeZone, nullTime(s.Anchor),

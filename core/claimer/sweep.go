@@ -1,0 +1,70 @@
+package claimer
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/fencepost/fencepost/core"
+)
+
+// sweepLimit is how many runs of a shard one sweep takes; sweep.sql has it.
+const sweepLimit = 64
+
+// sweeper takes runs whose wake_at has passed: those nobody started, those
+// whose heartbeats stopped, those whose retry is due. It is not safe for
+// concurrent use.
+type sweeper struct {
+	c    Config
+	out  *dispatcher
+	lost bool
+	lows map[int16]time.Time
+	more bool // the last sweep found as much as it may take
+}
+
+func newSweeper(c Config, out *dispatcher, lost bool) *sweeper {
+	return &sweeper{c: c, out: out, lost: lost, lows: map[int16]time.Time{}}
+}
+
+func (s *sweeper) sweep(ctx context.Context, shards []int16, wide bool) error {
+	s.more = false
+	if len(shards) == 0 {
+		return nil
+	}
+	marks := make([]core.ShardMark, len(shards))
+	for i, shard := range shards {
+		marks[i] = core.ShardMark{Shard: shard}
+		if !wide {
+			marks[i].Low = s.lows[shard]
+		}
+	}
+	swept, now, err := s.c.Store.Sweep(ctx, core.SweepOptions{
+		Marks: marks, DispatchLease: s.c.DispatchLease, MaxDispatchLease: s.c.MaxDispatchLease, Backoff: s.c.Backoff,
+		Queues: s.c.Queues, Lost: s.lost,
+	})
+	if err != nil {
+		return fmt.Errorf("sweep: %w", err)
+	}
+	taken := map[int16]int{}
+	for _, r := range swept {
+		taken[r.Shard]++
+		s.follow(r)
+	}
+	for _, shard := range shards {
+		if taken[shard] >= sweepLimit {
+			s.more = true // and the mark stays below what is left
+			continue
+		}
+		s.lows[shard] = now.Add(-lowDistance)
+	}
+	return nil
+}
+
+func (s *sweeper) follow(r core.Swept) {
+	if r.From == core.RunRunning {
+		s.c.Logger.Warn("run lost its heartbeats", "run_id", r.Key.ID(), "schedule_id", r.Key.ScheduleID, "slot", r.Key.Slot, "state", r.State)
+	}
+	if r.State == core.RunQueued {
+		s.out.add(r.Queue, core.Message{Key: r.Key, Fence: r.Fence})
+	}
+}

@@ -1,0 +1,274 @@
+// Package executor runs jobs: it takes messages from the queue, starts their
+// runs, keeps their leases alive while their targets work, and records how they
+// ended.
+//
+// An executor trusts a lease only until the moment its last renewal was sent
+// plus the lease's length less a margin, by whichever of the monotonic and the
+// wall clock is further on. After that it ends the attempt, since another
+// executor may have the run.
+package executor
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/fencepost/fencepost/core"
+)
+
+// Config tunes an executor. Store, Queue, Clock and Targets are required; the
+// zero value of every other field is replaced by its default.
+type Config struct {
+	Store core.RunStore
+	Queue core.Consumer
+	Clock core.Clock
+	// Targets are what executes the jobs of each queue; only these queues are
+	// received from.
+	Targets map[string]core.Target
+	Logger  *slog.Logger // defaults to slog.Default
+	// OnFinish, if not nil, is told of each accepted outcome. It must not
+	// block.
+	OnFinish func(Report)
+
+	Concurrency  int           // attempts at once for each queue; defaults to 64
+	Lease        time.Duration // defaults to 30 s; renewed every third
+	Backoff      core.Backoff  // between attempts; defaults to 10 s and 1 h
+	Timeout      time.Duration // of each call of the store; defaults to 10 s
+	FinishWindow time.Duration // how long recording outcomes goes on after the end; defaults to 5 s
+	Drain        time.Duration // how long attempts may go on after the end; defaults to 5 s
+}
+
+// Report is an attempt that ended.
+type Report struct {
+	Execution core.Execution
+	Queue     string
+	State     core.RunState
+	Error     string
+	Took      time.Duration
+}
+
+func (c Config) withDefaults() Config {
+	def(&c.Concurrency, 64)
+	def(&c.Lease, 30*time.Second)
+	def(&c.Backoff, core.Backoff{Initial: 10 * time.Second, Max: time.Hour})
+	def(&c.Timeout, 10*time.Second)
+	def(&c.FinishWindow, 5*time.Second)
+	def(&c.Drain, 5*time.Second)
+	if c.Logger == nil {
+		c.Logger = slog.Default()
+	}
+	return c
+}
+
+func def[T comparable](v *T, d T) {
+	var zero T
+	if *v == zero {
+		*v = d
+	}
+}
+
+// The causes with which an attempt's context ends.
+var (
+	// ErrLeaseLost means that the run is no longer this executor's.
+	ErrLeaseLost = errors.New("the lease of the run was lost")
+	// ErrCanceled means that somebody asked for the run's end.
+	ErrCanceled = errors.New("the run was canceled")
+	// ErrTimeout means that the attempt ran out of its time.
+	ErrTimeout = errors.New("the attempt took longer than its timeout")
+	// ErrShutdown means that this executor ends and did not wait any longer.
+	ErrShutdown = errors.New("the executor is shutting down")
+)
+
+// Executor is one executor. Run may be called once.
+type Executor struct {
+	c        Config
+	mu       sync.Mutex
+	live     map[core.Held]*attempt
+	wake     chan struct{} // tells the keeper that an attempt began
+	finishes chan finish
+}
+
+// New returns an executor. It fails if a required field is missing.
+func New(c Config) (*Executor, error) {
+	if c.Store == nil || c.Queue == nil || c.Clock == nil || len(c.Targets) == 0 {
+		return nil, errors.New("executor: store, queue, clock and targets are required")
+	}
+	c = c.withDefaults()
+	return &Executor{c: c, live: map[core.Held]*attempt{}, wake: make(chan struct{}, 1), finishes: make(chan finish, 1000)}, nil
+}
+
+// Run executes until ctx is done. Then it receives no more, lets the attempts
+// under way go on for Drain, ends them, and records every outcome before it
+// returns nil. Leases are renewed until the last attempt has ended.
+func (e *Executor) Run(ctx context.Context) error {
+	attempts, endAttempts := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer endAttempts(ErrShutdown)
+	keeper, stopKeeper := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopKeeper()
+
+	var background sync.WaitGroup
+	background.Go(func() { e.keepLeases(keeper) })
+	background.Go(func() { e.recordAll(ctx) })
+
+	var receivers errgroup.Group
+	for queue, target := range e.c.Targets {
+		receivers.Go(func() error { return e.serve(ctx, attempts, endAttempts, queue, target) })
+	}
+	err := receivers.Wait()
+	close(e.finishes)
+	stopKeeper()
+	background.Wait()
+	return err
+}
+
+// serve receives from one queue and runs what it gets, until ctx is done and
+// all attempts have ended.
+func (e *Executor) serve(ctx, attempts context.Context, end context.CancelCauseFunc, queue string, target core.Target) error {
+	room := make(chan struct{}, e.c.Concurrency)
+	var running sync.WaitGroup
+	for ctx.Err() == nil {
+		n := e.reserve(ctx, room)
+		if n == 0 {
+			break
+		}
+		ds, err := e.c.Queue.Receive(ctx, queue, n)
+		for range n - len(ds) {
+			<-room
+		}
+		if err != nil {
+			if ctx.Err() == nil {
+				e.c.Logger.Error("receive", "queue", queue, "error", err)
+				_ = e.c.Clock.Sleep(ctx, time.Second) // an error is ctx's end
+			}
+			continue
+		}
+		started, dropped := e.start(attempts, ds)
+		for range dropped {
+			<-room
+		}
+		for _, a := range started {
+			running.Go(func() {
+				defer func() { <-room }()
+				e.execute(a, target)
+			})
+		}
+	}
+	e.drain(end, &running)
+	return nil
+}
+
+// reserve waits for room for one attempt and takes what else is free; 0 means
+// that ctx is done.
+func (e *Executor) reserve(ctx context.Context, room chan struct{}) int {
+	select {
+	case room <- struct{}{}:
+	case <-ctx.Done():
+		return 0
+	}
+	for n := 1; n < e.c.Concurrency; n++ {
+		select {
+		case room <- struct{}{}:
+		default:
+			return n
+		}
+	}
+	return e.c.Concurrency
+}
+
+func (e *Executor) drain(end context.CancelCauseFunc, running *sync.WaitGroup) {
+	done := make(chan struct{})
+	go func() {
+		running.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+	case <-e.c.Clock.After(e.c.Drain):
+		end(ErrShutdown)
+		<-done // targets return soon after their context ends
+	}
+}
+
+// start makes the deliveries' runs this executor's and returns their attempts,
+// and how many deliveries were dropped. A start of unknown outcome is sent
+// again: the token tells the database that it is the same delivery.
+func (e *Executor) start(ctx context.Context, ds []core.Delivery) ([]*attempt, int) {
+	unique := firstOfEach(ds)
+	for n := 0; ; n++ {
+		sctx, cancel := context.WithTimeoutCause(ctx, e.c.Timeout, errors.New("start took too long"))
+		sent := e.c.Clock.Now()
+		started, err := e.c.Store.Start(sctx, unique, e.c.Lease)
+		cancel()
+		if err == nil {
+			return e.admit(ctx, ds, started, sent)
+		}
+		if n == 4 || ctx.Err() != nil {
+			// The dispatch lease, or the lease of a start that happened, ends
+			// and the sweep brings the runs back.
+			e.c.Logger.Error("start", "runs", len(unique), "error", err)
+			return nil, len(ds)
+		}
+		_ = e.c.Clock.Sleep(ctx, 100*time.Millisecond<<n) // an error is ctx's end
+	}
+}
+
+// firstOfEach drops doubled messages: a batch may name a run only once.
+func firstOfEach(ds []core.Delivery) []core.Delivery {
+	seen := make(map[core.RunKey]bool, len(ds))
+	out := make([]core.Delivery, 0, len(ds))
+	for _, d := range ds {
+		if !seen[d.Key] {
+			seen[d.Key] = true
+			out = append(out, d)
+		}
+	}
+	return out
+}
+
+// admit registers started runs. Deliveries without a run are done with.
+func (e *Executor) admit(ctx context.Context, ds []core.Delivery, started []core.Started, sent time.Time) ([]*attempt, int) {
+	byToken := make(map[uuid.UUID]core.Delivery, len(ds))
+	for _, d := range ds {
+		byToken[d.Token] = d
+	}
+	var out []*attempt
+	e.mu.Lock()
+	for _, s := range started {
+		if s.State != core.RunRunning {
+			continue
+		}
+		actx, cancel := context.WithCancelCause(ctx)
+		a := &attempt{Started: s, delivery: byToken[s.Token], ctx: actx, cancel: cancel, trust: e.trustUntil(sent)}
+		delete(byToken, s.Token)
+		e.live[a.held()] = a
+		out = append(out, a)
+	}
+	e.mu.Unlock()
+	select {
+	case e.wake <- struct{}{}:
+	default:
+	}
+	rest := make([]core.Delivery, 0, len(byToken))
+	for _, d := range byToken {
+		rest = append(rest, d)
+	}
+	e.done(ctx, rest)
+	return out, len(ds) - len(out)
+}
+
+func (e *Executor) done(ctx context.Context, ds []core.Delivery) {
+	if len(ds) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), e.c.Timeout, errors.New("acknowledging took too long"))
+	defer cancel()
+	if err := e.c.Queue.Done(ctx, ds); err != nil {
+		// They come again and are dropped then.
+		e.c.Logger.Warn("acknowledge messages", "messages", len(ds), "error", err)
+	}
+}
