@@ -5,11 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -17,6 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/fencepost/fencepost/infra/clock"
 	"github.com/fencepost/fencepost/infra/embedded"
 )
 
@@ -100,28 +103,74 @@ func TestTakeOver(t *testing.T) {
 func TestBusyChildOfAKilledServer(t *testing.T) {
 	t.Parallel()
 	dir := folder(t)
-	first := startHelper(t, "", dir, nil)
-	conn, err := pgx.Connect(t.Context(), first.url(t))
-	check(t, err)
-	defer conn.Close(context.WithoutCancel(t.Context())) //nolint:errcheck // its server is killed
-	backend := int(conn.PgConn().PID())
-	check(t, conn.PgConn().Conn().SetDeadline(deadline()))
-	ended := make(chan error, 1)
-	go func() {
-		_, err := conn.Exec(t.Context(), "select count(*) from generate_series(1, 1000000000000)")
-		ended <- err
-	}()
-	until(t, "the backend computes", func() bool { return cpuTicks(t, backend) > 5 })
-	first.kill(t)
+	busyServer(t, dir)
 	check(t, syscall.Kill(postmaster(t, dir), syscall.SIGKILL))
-
 	server := start(t, dir)
 	if got := scalar(t, server.URL(), "select 'fine'"); got != "fine" {
 		t.Errorf("read %q", got)
 	}
-	if err := <-ended; err == nil {
-		t.Error("the busy query came to an end")
+}
+
+// The server still looks alive when the start begins and is dead, with a busy
+// child, when the start has found out that it does not answer.
+func TestServerThatDiesDuringTakeOver(t *testing.T) {
+	t.Parallel()
+	dir := folder(t)
+	busyServer(t, dir)
+	check(t, os.WriteFile(filepath.Join(dir, "port"), []byte(freePort(t)+"\n"), 0o600)) // nobody answers there
+	c := config(dir)
+	c.Clock = &firstSleep{do: func() { check(t, syscall.Kill(postmaster(t, dir), syscall.SIGKILL)) }}
+	server, err := embedded.Start(t.Context(), c)
+	check(t, err)
+	if got := scalar(t, server.URL(), "select 'fine'"); got != "fine" {
+		t.Errorf("read %q", got)
 	}
+	check(t, server.Stop(t.Context()))
+}
+
+func freePort(t *testing.T) string {
+	t.Helper()
+	var config net.ListenConfig
+	listener, err := config.Listen(t.Context(), "tcp4", "127.0.0.1:0")
+	check(t, err)
+	_, port, err := net.SplitHostPort(listener.Addr().String())
+	check(t, errors.Join(err, listener.Close()))
+	return port
+}
+
+// firstSleep is a clock that does something before its first sleep.
+type firstSleep struct {
+	clock.System
+	once sync.Once
+	do   func()
+}
+
+func (c *firstSleep) Sleep(ctx context.Context, d time.Duration) error {
+	c.once.Do(c.do)
+	return c.System.Sleep(ctx, d)
+}
+
+// busyServer leaves a server whose starter is dead and that has a backend deep
+// in a computation, which must not come to an end.
+func busyServer(t *testing.T, dir string) {
+	t.Helper()
+	first := startHelper(t, "", dir, nil)
+	conn, err := pgx.Connect(t.Context(), first.url(t))
+	check(t, err)
+	check(t, conn.PgConn().Conn().SetDeadline(time.Now().Add(testTimeout)))
+	ended := make(chan error, 1)
+	go func() {
+		_, err := conn.Exec(context.WithoutCancel(t.Context()), "select count(*) from generate_series(1, 1000000000000)")
+		ended <- errors.Join(err, conn.Close(context.WithoutCancel(t.Context())))
+	}()
+	t.Cleanup(func() {
+		if err := <-ended; err == nil {
+			t.Error("the busy query came to an end")
+		}
+	})
+	backend := int(conn.PgConn().PID())
+	until(t, "the backend computes", func() bool { return cpuTicks(t, backend) > 5 })
+	first.kill(t)
 }
 
 func TestInitdbKilledHalfWay(t *testing.T) {
@@ -163,9 +212,6 @@ func glob(t *testing.T, pattern string) []string {
 	check(t, err)
 	return paths
 }
-
-// deadline bounds a connection whose server is about to vanish.
-func deadline() time.Time { return time.Now().Add(testTimeout) }
 
 // cpuTicks is the processor time that a process has used, in hundredths of a
 // second.

@@ -14,6 +14,7 @@ import (
 const (
 	readyPoll    = 50 * time.Millisecond
 	adoptTimeout = 10 * time.Second
+	adoptTries   = 3
 	queryTimeout = 5 * time.Second
 
 	// SQLSTATE of a refused password: waiting longer cannot help.
@@ -58,25 +59,35 @@ func (s *Server) start(ctx context.Context) error {
 // password, which proves to both sides that it is ours; otherwise it stops that
 // server. A server that was taken over keeps the settings it was started with.
 func (s *Server) adopt(ctx context.Context) (bool, error) {
-	instance, err := s.backend.leftover(ctx)
-	if err != nil || instance == nil {
-		return false, err
+	for range adoptTries {
+		instance, err := s.backend.leftover(ctx)
+		if err != nil || instance == nil {
+			return false, err
+		}
+		if err = s.tryAdopt(ctx, instance); err == nil {
+			return true, nil
+		}
+		s.config.Logger.WarnContext(ctx, "stopping a database that was left running", "err", err)
+		if err := s.stopInstance(ctx, instance); err != nil {
+			return false, fmt.Errorf("stop the database that was left running: %w", err)
+		}
+		// Looked at again: a server that was killed leaves children behind.
 	}
+	return false, errors.New("a database that was left running comes back after each stop")
+}
+
+func (s *Server) tryAdopt(ctx context.Context, instance instance) error {
 	port, err := readPort(s.config.DataDir)
-	if err == nil {
-		waiting, cancel := context.WithTimeoutCause(ctx, adoptTimeout, errAdoptTimeout)
-		err = s.awaitReady(waiting, instance, port)
-		cancel()
+	if err != nil {
+		return err
 	}
-	if err == nil {
-		s.instance, s.port = instance, port
-		return true, nil
+	ctx, cancel := context.WithTimeoutCause(ctx, adoptTimeout, errAdoptTimeout)
+	defer cancel()
+	if err := s.awaitReady(ctx, instance, port); err != nil {
+		return err
 	}
-	s.config.Logger.WarnContext(ctx, "stopping a database that was left running", "err", err)
-	if err := s.stopInstance(ctx, instance); err != nil {
-		return false, fmt.Errorf("stop the database that was left running: %w", err)
-	}
-	return false, nil
+	s.instance, s.port = instance, port
+	return nil
 }
 
 // launch starts a server and waits for its first answer. A server that exits
