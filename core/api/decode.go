@@ -1,0 +1,260 @@
+package api
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/fencepost/fencepost/core"
+	"github.com/fencepost/fencepost/core/schedules"
+)
+
+const (
+	maxFaults     = 20 // that one answer lists
+	maxFieldBytes = 64 // of a name in an answer that the caller chose
+)
+
+// httpQueue is the queue of the built-in target that calls a URL.
+const httpQueue = "http"
+
+// input is what a body says about a schedule.
+type input struct {
+	schedules.Fields
+	viaHTTP bool // the job came as job.http
+}
+
+// decodeCreate reads the body that creates a schedule.
+func decodeCreate(body []byte) (input, error) {
+	in, d, err := decode(body)
+	if err != nil {
+		return in, err
+	}
+	d.need(in.Name != nil, "name")
+	d.need(in.Spec != nil, "spec")
+	d.need(in.Job != nil, "job")
+	return in, d.err()
+}
+
+// decodePatch reads the body that changes a schedule: the fields it has replace
+// the schedule's, the job as a whole.
+func decodePatch(body []byte) (input, error) {
+	in, d, err := decode(body)
+	if err != nil {
+		return in, err
+	}
+	return in, d.err()
+}
+
+func decode(body []byte) (input, *decoder, error) {
+	var in input
+	d := &decoder{}
+	if err := checkSyntax(body); err != nil {
+		return in, d, err
+	}
+	object := d.object(bytes.Trim(body, " \t\r\n"), "")
+	if object == nil {
+		return in, d, newProblem(http.StatusUnprocessableEntity, string(core.CodeInvalid), "the body must be a JSON object")
+	}
+	for i, name := range object.names {
+		d.field(&in, name, object.values[i])
+	}
+	return in, d, nil
+}
+
+// decoder collects what is wrong with a body, so that one answer tells all.
+type decoder struct {
+	faults []FieldError
+}
+
+// field decodes one member of the body.
+func (d *decoder) field(in *input, name string, raw json.RawMessage) {
+	switch name {
+	case "name":
+		in.Name = d.text(raw, name)
+	case "spec":
+		in.Spec = d.text(raw, name)
+	case "time_zone":
+		in.TimeZone = d.text(raw, name)
+	case "anchor":
+		in.Anchor = d.instant(raw, name)
+	case "job":
+		in.Job, in.viaHTTP = d.job(raw)
+	case "misfire":
+		in.Misfire = (*core.Misfire)(d.text(raw, name))
+	case "misfire_grace":
+		in.MisfireGrace = d.duration(raw, name)
+	case "overlap":
+		in.Overlap = (*core.Overlap)(d.text(raw, name))
+	case "window":
+		in.Window = d.duration(raw, name)
+	case "timeout":
+		in.Timeout = d.duration(raw, name)
+	case "max_attempts":
+		in.MaxAttempts = d.integer(raw, name)
+	default:
+		d.unknown(name)
+	}
+}
+
+// job makes one of both forms of a job and reports whether it came as job.http.
+func (d *decoder) job(raw json.RawMessage) (*core.Job, bool) {
+	object := d.object(raw, "job")
+	if object == nil {
+		return nil, false
+	}
+	job := core.Job{Payload: json.RawMessage("null")}
+	for i, name := range object.names {
+		field, value := "job."+name, object.values[i]
+		switch name {
+		case "queue":
+			if queue := d.text(value, field); queue != nil {
+				job.Queue = *queue
+			}
+		case "payload":
+			d.storable(value, field)
+			job.Payload = value
+		case "http":
+			if d.object(value, field) != nil {
+				d.storable(value, field)
+			}
+			job.Queue, job.Payload = httpQueue, value
+		default:
+			d.unknown(field)
+		}
+	}
+	viaHTTP := slices.Contains(object.names, "http")
+	switch {
+	case !viaHTTP:
+		d.need(job.Queue != "", "job.queue")
+	case slices.Contains(object.names, "queue"), slices.Contains(object.names, "payload"):
+		d.add("job", "must have either http, or queue and payload, but not both")
+	}
+	return &job, viaHTTP
+}
+
+// object takes an object apart; it returns nil for any other value.
+func (d *decoder) object(raw json.RawMessage, field string) *members {
+	if d.isNull(raw, field) {
+		return nil
+	}
+	m, ok := split(raw)
+	if !ok {
+		d.add(field, "must be an object")
+		return nil
+	}
+	for _, name := range m.twice {
+		d.add(strings.TrimPrefix(field+"."+shorten(name), "."), "is there twice")
+	}
+	return &m
+}
+
+func (d *decoder) isNull(raw json.RawMessage, field string) bool {
+	if string(raw) != "null" {
+		return false
+	}
+	d.add(field, "must not be null; leave the field out instead")
+	return true
+}
+
+func (d *decoder) text(raw json.RawMessage, field string) *string {
+	if d.isNull(raw, field) {
+		return nil
+	}
+	var text string
+	if err := json.Unmarshal(raw, &text); err != nil {
+		d.add(field, "must be a string")
+		return nil
+	}
+	if why := badEscape(raw); why != "" {
+		d.add(field, why)
+		return nil
+	}
+	return &text
+}
+
+func (d *decoder) integer(raw json.RawMessage, field string) *int {
+	if d.isNull(raw, field) {
+		return nil
+	}
+	n, err := strconv.Atoi(string(raw))
+	if err != nil {
+		d.add(field, "must be a whole number")
+		return nil
+	}
+	return &n
+}
+
+func (d *decoder) duration(raw json.RawMessage, field string) *time.Duration {
+	text := d.text(raw, field)
+	if text == nil {
+		return nil
+	}
+	length, err := core.ParseDuration(*text)
+	if err != nil {
+		d.add(field, problemOf(err).Detail)
+		return nil
+	}
+	return &length
+}
+
+func (d *decoder) instant(raw json.RawMessage, field string) *time.Time {
+	text := d.text(raw, field)
+	if text == nil {
+		return nil
+	}
+	t, ok := parseTime(*text)
+	if !ok {
+		d.add(field, `must be a time such as "2027-01-05T09:00:00Z"`)
+		return nil
+	}
+	return &t
+}
+
+func (d *decoder) storable(raw json.RawMessage, field string) {
+	if why := unstorable(raw); why != "" {
+		d.add(field, why)
+	}
+}
+
+// need reports a field that is missing, unless it is there and was reported for
+// something else.
+func (d *decoder) need(there bool, field string) {
+	reported := slices.ContainsFunc(d.faults, func(f FieldError) bool { return f.Field == field })
+	if !there && !reported {
+		d.add(field, "is required")
+	}
+}
+
+func (d *decoder) unknown(field string) {
+	d.fault(FieldError{shorten(field), codeUnknownField, "is not a field here"})
+}
+
+func (d *decoder) add(field, message string) {
+	d.fault(FieldError{field, string(core.CodeInvalid), message})
+}
+
+func (d *decoder) fault(f FieldError) {
+	if len(d.faults) < maxFaults {
+		d.faults = append(d.faults, f)
+	}
+}
+
+// err returns what was collected as one problem.
+func (d *decoder) err() error {
+	if len(d.faults) == 0 {
+		return nil
+	}
+	return refusal(d.faults)
+}
+
+// shorten bounds a name that the caller chose.
+func shorten(name string) string {
+	if len(name) <= maxFieldBytes {
+		return name
+	}
+	return strings.ToValidUTF8(name[:maxFieldBytes], "") + "…"
+}

@@ -1,0 +1,161 @@
+package api
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/fencepost/fencepost/core"
+)
+
+// ScheduleInput is the body that creates or changes a schedule. It documents
+// the fields and serves clients; the server decodes more strictly than
+// encoding/json can. Empty fields are not sent.
+type ScheduleInput struct {
+	_           struct{}  `additionalProperties:"false"`
+	Name        string    `json:"name,omitempty" doc:"Unique among your schedules, at most 200 bytes." example:"nightly-report"`
+	Spec        string    `json:"spec,omitempty" doc:"A cron expression, every 15m, at 2027-01-05T09:00 or in 3d." example:"0 3 * * *"`
+	TimeZone    string    `json:"time_zone,omitempty" doc:"An IANA zone name. Defaults to UTC." example:"Europe/Berlin"`
+	Anchor      string    `json:"anchor,omitempty" format:"date-time" doc:"The origin of an interval, RFC 3339. Without one the schedule's id decides the phase."`
+	Job         *JobInput `json:"job,omitempty" doc:"What a run does."`
+	Misfire     string    `json:"misfire,omitempty" doc:"What becomes of slots that passed in an outage: run_once runs the newest. Defaults to run_once." example:"run_once"`
+	Grace       string    `json:"misfire_grace,omitempty" doc:"How late a slot may be claimed and still count as on time. Defaults to 60s." example:"60s"`
+	Overlap     string    `json:"overlap,omitempty" doc:"What becomes of a slot that comes while a run is alive: skip or allow. Defaults to skip." example:"skip"`
+	Window      string    `json:"window,omitempty" doc:"How far starts may be spread after their slot. Defaults to 0s: not at all." example:"5m"`
+	Timeout     string    `json:"timeout,omitempty" doc:"How long one attempt may take; 0s is no limit. Defaults to 15m, for http to 60s." example:"15m"`
+	MaxAttempts int       `json:"max_attempts,omitempty" minimum:"1" doc:"Attempts before a run is dead, the first included. Defaults to 5." example:"5"`
+}
+
+// JobInput is a job by queue and payload, or by http alone, which is the queue
+// http with that object as its payload. Giving both is refused.
+type JobInput struct {
+	_       struct{}        `additionalProperties:"false"`
+	Queue   string          `json:"queue,omitempty" doc:"The queue whose executors run the job." example:"reports"`
+	Payload json.RawMessage `json:"payload,omitempty" doc:"Any JSON that the executor understands. Defaults to null."`
+	HTTP    *HTTPInput      `json:"http,omitempty" doc:"A request to send, instead of queue and payload."`
+}
+
+// HTTPInput is the request that an http job sends.
+type HTTPInput struct {
+	Method  string            `json:"method,omitempty" doc:"Defaults to POST." example:"POST"`
+	URL     string            `json:"url" doc:"Where to, http or https." example:"https://example.com/hook"`
+	Headers map[string]string `json:"headers,omitempty" doc:"Headers to add."`
+	Body    json.RawMessage   `json:"body,omitempty" doc:"A string is sent as it is, anything else as JSON. Defaults to an envelope that names the run."`
+}
+
+// Job is what a run does.
+type Job struct {
+	Queue   string          `json:"queue" doc:"The queue whose executors run the job."`
+	Payload json.RawMessage `json:"payload" doc:"What the executor gets."`
+}
+
+// Schedule is a schedule as the API shows it.
+type Schedule struct {
+	ID           string     `json:"id" doc:"A UUID that sorts by creation."`
+	Name         string     `json:"name"`
+	Spec         string     `json:"spec" doc:"The normalized spec."`
+	TimeZone     string     `json:"time_zone" doc:"An IANA zone name; empty is UTC."`
+	Anchor       *time.Time `json:"anchor,omitempty" doc:"The origin of an interval or the instant of a one-time schedule."`
+	Job          Job        `json:"job"`
+	Misfire      string     `json:"misfire"`
+	MisfireGrace string     `json:"misfire_grace"`
+	Overlap      string     `json:"overlap"`
+	Window       string     `json:"window"`
+	Timeout      string     `json:"timeout"`
+	MaxAttempts  int        `json:"max_attempts"`
+	State        string     `json:"state" enum:"active,paused,completed"`
+	// NextRunAt is nil while the schedule is paused or completed.
+	NextRunAt *time.Time `json:"next_run_at" doc:"When the next run is due, the spread included; null if paused or completed."`
+	Version   int64      `json:"version" doc:"Rises with every edit, pause and resume."`
+	CreatedAt time.Time  `json:"created_at"`
+	UpdatedAt time.Time  `json:"updated_at"`
+}
+
+func showSchedule(s core.Scheduled) Schedule {
+	c := &s.Schedule
+	shown := Schedule{
+		ID: c.ID.String(), Name: c.Name, Spec: c.Spec, TimeZone: c.TimeZone, Anchor: optional(c.Anchor),
+		Job:     Job{Queue: c.Job.Queue, Payload: c.Job.Payload},
+		Misfire: string(c.Misfire), MisfireGrace: core.FormatDuration(c.MisfireGrace), Overlap: string(c.Overlap),
+		Window: core.FormatDuration(c.Window), Timeout: core.FormatDuration(c.Timeout), MaxAttempts: c.MaxAttempts,
+		State: string(s.State()), Version: c.Version, CreatedAt: c.CreatedAt.UTC(), UpdatedAt: c.UpdatedAt.UTC(),
+	}
+	if s.Timer.FireAt.Before(core.Forever) {
+		shown.NextRunAt = optional(s.Timer.FireAt)
+	}
+	return shown
+}
+
+// Run is a run as the API shows it.
+type Run struct {
+	ID              string          `json:"id"`
+	ScheduleID      string          `json:"schedule_id"`
+	ScheduledFor    time.Time       `json:"scheduled_for" doc:"The slot: the nominal time, before any spread."`
+	State           string          `json:"state" enum:"queued,running,retrying,succeeded,dead,skipped,canceled"`
+	Cause           string          `json:"cause" enum:"schedule,catch_up,manual"`
+	Reason          string          `json:"reason,omitempty" doc:"Why the run is dead, skipped or canceled."`
+	RangeFrom       *time.Time      `json:"range_from,omitempty" doc:"The first slot, if the row stands for a range of skipped slots."`
+	RangeCount      int64           `json:"range_count,omitempty" doc:"How many slots the range has; 10000 stands for at least so many."`
+	Queue           string          `json:"queue"`
+	Attempt         int             `json:"attempt" doc:"Attempts begun."`
+	MaxAttempts     int             `json:"max_attempts"`
+	Fence           int64           `json:"fence" doc:"Rises with each change of holder."`
+	ScheduleVersion int64           `json:"schedule_version,omitempty" doc:"The schedule's version that the last attempt executed."`
+	CoversFrom      *time.Time      `json:"covers_from,omitempty" doc:"The start of the data interval that the run is responsible for."`
+	CoversTo        *time.Time      `json:"covers_to,omitempty" doc:"The end of that interval."`
+	CancelRequested bool            `json:"cancel_requested,omitempty"`
+	CreatedAt       time.Time       `json:"created_at"`
+	StartedAt       *time.Time      `json:"started_at,omitempty" doc:"When the last attempt started."`
+	FinishedAt      *time.Time      `json:"finished_at,omitempty"`
+	Result          json.RawMessage `json:"result,omitempty" doc:"What the job returned."`
+	Error           string          `json:"error,omitempty" doc:"What the last failed attempt said."`
+}
+
+func showRun(r core.Run) Run {
+	return Run{
+		ID: r.Key.ID(), ScheduleID: r.Key.ScheduleID.String(), ScheduledFor: r.Key.Slot.UTC(),
+		State: string(r.State), Cause: string(r.Cause), Reason: string(r.Reason),
+		RangeFrom: optional(r.RangeFrom), RangeCount: r.RangeCount, Queue: r.Queue,
+		Attempt: r.Attempt, MaxAttempts: r.MaxAttempts, Fence: r.Fence, ScheduleVersion: r.Version,
+		CoversFrom: optional(r.CoversFrom), CoversTo: optional(r.CoversTo), CancelRequested: r.CancelRequested,
+		CreatedAt: r.CreatedAt.UTC(), StartedAt: optional(r.StartedAt), FinishedAt: optional(r.FinishedAt),
+		Result: r.Result, Error: r.Error,
+	}
+}
+
+// Attempt is a failed execution of a run.
+type Attempt struct {
+	Number     int        `json:"number" doc:"From 1, only rising."`
+	Fence      int64      `json:"fence"`
+	StartedAt  *time.Time `json:"started_at,omitempty"`
+	FinishedAt *time.Time `json:"finished_at,omitempty"`
+	Error      string     `json:"error"`
+}
+
+// RunDetail is one run with its failed attempts, oldest first.
+type RunDetail struct {
+	Run
+	Attempts []Attempt `json:"attempts" nullable:"false" doc:"The failed attempts, oldest first."`
+}
+
+func showDetail(r core.Run, attempts []core.Attempt) RunDetail {
+	d := RunDetail{Run: showRun(r), Attempts: make([]Attempt, len(attempts))}
+	for i, a := range attempts {
+		d.Attempts[i] = Attempt{a.Number, a.Fence, optional(a.StartedAt), optional(a.FinishedAt), a.Error}
+	}
+	return d
+}
+
+// List is a page of a list. A NextCursor of nil says that it is the last one.
+type List[T any] struct {
+	Items      []T     `json:"items" nullable:"false"`
+	NextCursor *string `json:"next_cursor" doc:"Where the next page begins; null on the last page."`
+}
+
+// optional returns nil for the zero time, which JSON then leaves out.
+func optional(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	t = t.UTC()
+	return &t
+}

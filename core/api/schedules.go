@@ -1,0 +1,193 @@
+package api
+
+import (
+	"context"
+	"mime"
+	"net/http"
+	"reflect"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/google/uuid"
+
+	"github.com/fencepost/fencepost/core"
+)
+
+type (
+	scheduleID struct {
+		ID string `path:"id" doc:"The schedule's id."`
+	}
+	createInput struct {
+		RawBody []byte
+	}
+	patchInput struct {
+		ID      string `path:"id" doc:"The schedule's id."`
+		RawBody []byte
+	}
+	listInput struct {
+		Limit  string `query:"limit" doc:"Items on a page, 1 to 1000. Defaults to 100."`
+		Cursor string `query:"cursor" doc:"The next_cursor of the page before."`
+	}
+	scheduleOutput struct{ Body Schedule }
+	createOutput   struct {
+		Location string `header:"Location" doc:"The path of the schedule."`
+		Body     Schedule
+	}
+	listOutput struct{ Body List[Schedule] }
+)
+
+const (
+	mediaJSON  = "application/json"
+	mediaMerge = "application/merge-patch+json"
+)
+
+func typeOf[T any]() reflect.Type { return reflect.TypeFor[T]() }
+
+func (a *api) addSchedules() {
+	tags := []string{"schedules"}
+	handle(a, operation{scope: scopeWrite, Operation: huma.Operation{
+		OperationID: "createSchedule", Method: http.MethodPost, Path: "/v1/schedules", Tags: tags,
+		Summary: "Create a schedule", DefaultStatus: http.StatusCreated,
+		RequestBody: a.bodyOf(mediaJSON, "name", "spec", "job"),
+	}}, a.create)
+	handle(a, operation{scope: scopeRead, Operation: huma.Operation{
+		OperationID: "listSchedules", Method: http.MethodGet, Path: "/v1/schedules", Tags: tags,
+		Summary: "List schedules, oldest first",
+	}}, a.list)
+	handle(a, operation{scope: scopeRead, Operation: huma.Operation{
+		OperationID: "getSchedule", Method: http.MethodGet, Path: "/v1/schedules/{id}", Tags: tags,
+		Summary: "Show a schedule",
+	}}, a.get)
+	handle(a, operation{scope: scopeWrite, Operation: huma.Operation{
+		OperationID: "changeSchedule", Method: http.MethodPatch, Path: "/v1/schedules/{id}", Tags: tags,
+		Summary: "Change fields of a schedule", Description: "Fields that are left out stay. The job is replaced as a whole.",
+		RequestBody: a.bodyOf(mediaMerge),
+	}}, a.change)
+	handle(a, operation{scope: scopeWrite, Operation: huma.Operation{
+		OperationID: "deleteSchedule", Method: http.MethodDelete, Path: "/v1/schedules/{id}", Tags: tags,
+		Summary: "Delete a schedule", Description: "Its waiting runs are canceled; its history stays until it expires.",
+	}}, a.remove)
+	handle(a, operation{scope: scopeWrite, Operation: huma.Operation{
+		OperationID: "pauseSchedule", Method: http.MethodPost, Path: "/v1/schedules/{id}/pause", Tags: tags,
+		Summary: "Pause a schedule", Description: "No new runs from here on; those that exist go on.",
+	}}, a.pause)
+	handle(a, operation{scope: scopeWrite, Operation: huma.Operation{
+		OperationID: "resumeSchedule", Method: http.MethodPost, Path: "/v1/schedules/{id}/resume", Tags: tags,
+		Summary: "Resume a schedule", Description: "Slots that passed meanwhile are recorded as skipped.",
+	}}, a.resume)
+}
+
+// bodyOf describes a body with the fields of a schedule. JSON is accepted under
+// both media types.
+func (a *api) bodyOf(media string, required ...string) *huma.RequestBody {
+	schema := *a.huma.OpenAPI().Components.Schemas.Schema(typeOf[ScheduleInput](), false, "")
+	schema.Required = required
+	body := &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{}}
+	for _, name := range []string{mediaJSON, media} {
+		body.Content[name] = &huma.MediaType{Schema: &schema}
+	}
+	return body
+}
+
+// requireJSON refuses a body that does not claim to be JSON. One without a
+// Content-Type is taken for JSON.
+func (a *api) requireJSON(hc huma.Context, next func(huma.Context)) {
+	if claimed := hc.Header("Content-Type"); claimed != "" {
+		media, params, err := mime.ParseMediaType(claimed)
+		charset := params["charset"]
+		if err != nil || media != mediaJSON && media != mediaMerge || charset != "" && !strings.EqualFold(charset, "utf-8") {
+			a.refuse(hc, newProblem(http.StatusUnsupportedMediaType, codeMediaType, "send JSON in UTF-8 with Content-Type: application/json"))
+			return
+		}
+	}
+	next(hc)
+}
+
+func (a *api) create(ctx context.Context, tenant uuid.UUID, in *createInput) (*createOutput, error) {
+	body, err := decodeCreate(in.RawBody)
+	if err != nil {
+		return nil, err
+	}
+	made, err := a.service.Create(ctx, tenant, body.Fields)
+	if err != nil {
+		return nil, asSent(err, body)
+	}
+	return &createOutput{Location: "/v1/schedules/" + made.Schedule.ID.String(), Body: showSchedule(made)}, nil
+}
+
+func (a *api) change(ctx context.Context, tenant uuid.UUID, in *patchInput) (*scheduleOutput, error) {
+	id, err := parseID(in.ID)
+	if err != nil {
+		return nil, err
+	}
+	body, err := decodePatch(in.RawBody)
+	if err != nil {
+		return nil, err
+	}
+	changed, err := a.service.Edit(ctx, tenant, id, body.Fields)
+	if err != nil {
+		return nil, asSent(err, body)
+	}
+	return &scheduleOutput{showSchedule(changed)}, nil
+}
+
+// asSent names the fields of a job by the form in which the caller sent it.
+func asSent(err error, body input) error {
+	p := problemOf(err)
+	rest, ok := strings.CutPrefix(p.Field, "job.payload")
+	if !ok || !body.viaHTTP {
+		return err
+	}
+	p.Field = "job.http" + rest
+	return p
+}
+
+func (a *api) list(ctx context.Context, tenant uuid.UUID, in *listInput) (*listOutput, error) {
+	limit, err := parseLimit(in.Limit)
+	if err != nil {
+		return nil, err
+	}
+	after, err := parseCursor(in.Cursor)
+	if err != nil {
+		return nil, err
+	}
+	found, err := a.service.List(ctx, tenant, core.Page{Limit: limit + 1, After: after})
+	if err != nil {
+		return nil, err
+	}
+	return &listOutput{page(found, limit, showSchedule, func(s core.Scheduled) string { return formatCursor(s.Schedule.ID) })}, nil
+}
+
+func (a *api) get(ctx context.Context, tenant uuid.UUID, in *scheduleID) (*scheduleOutput, error) {
+	return a.onSchedule(ctx, tenant, in, a.service.Get)
+}
+
+func (a *api) pause(ctx context.Context, tenant uuid.UUID, in *scheduleID) (*scheduleOutput, error) {
+	return a.onSchedule(ctx, tenant, in, a.service.Pause)
+}
+
+func (a *api) resume(ctx context.Context, tenant uuid.UUID, in *scheduleID) (*scheduleOutput, error) {
+	return a.onSchedule(ctx, tenant, in, a.service.Resume)
+}
+
+func (a *api) onSchedule(ctx context.Context, tenant uuid.UUID, in *scheduleID,
+	do func(context.Context, uuid.UUID, uuid.UUID) (core.Scheduled, error),
+) (*scheduleOutput, error) {
+	id, err := parseID(in.ID)
+	if err != nil {
+		return nil, err
+	}
+	s, err := do(ctx, tenant, id)
+	if err != nil {
+		return nil, err
+	}
+	return &scheduleOutput{showSchedule(s)}, nil
+}
+
+func (a *api) remove(ctx context.Context, tenant uuid.UUID, in *scheduleID) (*struct{}, error) {
+	id, err := parseID(in.ID)
+	if err != nil {
+		return nil, err
+	}
+	return nil, a.service.Delete(ctx, tenant, id)
+}
