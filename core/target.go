@@ -13,6 +13,7 @@ import (
 type Execution struct {
 	Key        RunKey
 	TenantID   uuid.UUID
+	Name       string // of the schedule, as it was when the attempt began
 	Cause      Cause
 	Attempt    int
 	Fence      int64 // hand it on: a store that compares it can refuse a late write

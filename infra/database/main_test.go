@@ -52,6 +52,9 @@ type world struct {
 // mutation takes one guard out of a statement.
 type mutation struct {
 	file, guard, instead string
+	// and is a second guard of the same statement that goes with it: each is
+	// enough alone.
+	and *mutation
 }
 
 func (m mutation) rewrite(t testing.TB) func(name, text string) string {
@@ -62,7 +65,11 @@ func (m mutation) rewrite(t testing.TB) func(name, text string) string {
 		if !strings.Contains(text, m.guard) {
 			t.Errorf("statement %s has no %q to take out", m.file, m.guard)
 		}
-		return strings.ReplaceAll(text, m.guard, m.instead)
+		text = strings.ReplaceAll(text, m.guard, m.instead)
+		if m.and != nil {
+			return m.and.rewrite(t)(name, text)
+		}
+		return text
 	}
 }
 
@@ -153,6 +160,19 @@ func (w *world) schedule(text string, done time.Time, change func(*core.Schedule
 	return id
 }
 
+// overdue makes an hourly schedule with two slots due, an hour and a half minute
+// and a half minute ago, so that no slot comes while a test runs.
+func (w *world) overdue(change func(*core.Schedule)) uuid.UUID {
+	w.Helper()
+	newest := w.now().Truncate(time.Second).Add(-30 * time.Second)
+	return w.schedule("every 1h", newest.Add(-time.Hour-time.Second), func(s *core.Schedule) {
+		s.Anchor = newest
+		if change != nil {
+			change(s)
+		}
+	})
+}
+
 // get reads a schedule with its timer.
 func (w *world) get(id uuid.UUID) core.Scheduled {
 	w.Helper()
@@ -183,6 +203,47 @@ func (w *world) claim(id uuid.UUID, m core.Move) []core.Claimed {
 	return got
 }
 
+// claimSoon is claimNow for a schedule whose plans are void within a second.
+func (w *world) claimSoon(id uuid.UUID) core.Claimed {
+	w.Helper()
+	for range 50 {
+		for _, c := range w.claim(id, w.move(id, w.now())) {
+			if c.State == core.RunQueued {
+				return c
+			}
+		}
+	}
+	w.Fatal("no claim made a run")
+	return core.Claimed{}
+}
+
+// waitFor polls until ok, for ten seconds at most.
+func (w *world) waitFor(what string, ok func() bool) {
+	w.Helper()
+	for range 500 {
+		if ok() {
+			return
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	w.Fatalf("waited ten seconds for %s", what)
+}
+
+// waitDue waits until a schedule's timer is due by the database's clock.
+func (w *world) waitDue(id uuid.UUID) {
+	w.Helper()
+	w.waitFor("the timer to be due", func() bool { s := w.get(id); return !s.Timer.FireAt.After(s.Now) })
+}
+
+// waitAsleep waits until a statement of this test's database sleeps, as
+// sleeping made it: its snapshot is taken and nothing is locked.
+func (w *world) waitAsleep() {
+	w.Helper()
+	w.waitFor("a statement asleep", func() bool {
+		return value[int](w, "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'PgSleep'") > 0
+	})
+}
+
 // claimNow plans and claims a schedule that is due and returns its run.
 func (w *world) claimNow(id uuid.UUID) core.Claimed {
 	w.Helper()
@@ -206,9 +267,13 @@ func (w *world) start(d core.Delivery, lease time.Duration) []core.Started {
 	return got
 }
 
+func (w *world) tryFinish(h core.Held, state core.RunState) ([]core.Finished, error) {
+	return w.db.Finish(w.ctx, []core.Outcome{{Held: h, State: state, Reason: core.ReasonExhausted, Error: "it failed"}})
+}
+
 func (w *world) finish(h core.Held, state core.RunState) []core.Finished {
 	w.Helper()
-	got, err := w.db.Finish(w.ctx, []core.Outcome{{Held: h, State: state, Reason: core.ReasonExhausted, Error: "it failed"}})
+	got, err := w.tryFinish(h, state)
 	w.must(err)
 	return got
 }
@@ -225,12 +290,17 @@ func allShards() []core.ShardMark {
 
 func (w *world) sweep() []core.Swept {
 	w.Helper()
+	got, err := w.trySweep()
+	w.must(err)
+	return got
+}
+
+func (w *world) trySweep() ([]core.Swept, error) {
 	got, _, err := w.db.Sweep(w.ctx, core.SweepOptions{
 		Marks: allShards(), DispatchLease: 30 * time.Second, MaxDispatchLease: 10 * time.Minute,
 		Backoff: core.Backoff{Initial: 10 * time.Second, Max: time.Hour}, Queues: []string{"test"}, Lost: true,
 	})
-	w.must(err)
-	return got
+	return got, err
 }
 
 // expire ends the leases of all live runs.

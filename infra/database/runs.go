@@ -71,6 +71,7 @@ func (d *DB) Start(ctx context.Context, ds []core.Delivery, lease time.Duration)
 		Queue        string
 		CoversFrom   *time.Time
 		CoversTo     *time.Time
+		Name         *string
 		Payload      []byte
 		Timeout      *time.Duration
 	}
@@ -83,7 +84,7 @@ func (d *DB) Start(ctx context.Context, ds []core.Delivery, lease time.Duration)
 	return each(rows, func(r row) core.Started {
 		return core.Started{
 			Execution: core.Execution{
-				Key: d.key(r.ScheduleID, r.ScheduledFor), TenantID: r.TenantID, Cause: core.Cause(r.Cause), Attempt: int(r.Attempt),
+				Key: d.key(r.ScheduleID, r.ScheduledFor), TenantID: r.TenantID, Name: fromNull(r.Name), Cause: core.Cause(r.Cause), Attempt: int(r.Attempt),
 				Fence: r.Fence, Payload: r.Payload, CoversFrom: utc(r.CoversFrom), CoversTo: utc(r.CoversTo),
 			},
 			State: core.RunState(r.State), Token: r.Holder, Queue: r.Queue, Timeout: fromNull(r.Timeout), MaxAttempts: int(r.MaxAttempts),

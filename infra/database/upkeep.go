@@ -158,7 +158,7 @@ func (d *DB) dropPartition(ctx context.Context, p partition) (bool, error) {
 			return err
 		}
 		var alive bool
-		if err := tx.QueryRow(ctx, "SELECT EXISTS (SELECT 1 FROM "+name+" WHERE wake_at IS NOT NULL)").Scan(&alive); err != nil {
+		if err := tx.QueryRow(ctx, d.sql["day_alive"], d.region, p.from, p.to()).Scan(&alive); err != nil {
 			return err
 		}
 		if alive {
