@@ -1,6 +1,7 @@
 package cron_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -69,6 +70,42 @@ func BenchmarkParse(b *testing.B) {
 					b.Fatal(err)
 				}
 			}
+		})
+	}
+}
+
+// BenchmarkVectors reports how long single calls take over all vectors, as the
+// fastest of five so that other work on the machine does not count.
+func BenchmarkVectors(b *testing.B) {
+	type call struct {
+		e    *cron.Expression
+		from time.Time
+	}
+	var calls []call
+	for _, v := range loadVectors(b) {
+		if v.Class != "never" {
+			calls = append(calls, call{mustParse(b, v.Spec, cron.Options{Location: zone(b, v.Zone)}), instant(b, v.From)})
+		}
+	}
+	for name, method := range map[string]func(*cron.Expression, time.Time) time.Time{
+		"Next": (*cron.Expression).Next, "Prev": (*cron.Expression).Prev,
+	} {
+		b.Run(name, func(b *testing.B) {
+			durations := make([]time.Duration, len(calls))
+			for b.Loop() {
+				for i, c := range calls {
+					durations[i] = time.Hour
+					for range 5 {
+						start := time.Now()
+						method(c.e, c.from)
+						durations[i] = min(durations[i], time.Since(start))
+					}
+				}
+			}
+			slices.Sort(durations)
+			b.ReportMetric(float64(durations[len(durations)/2].Nanoseconds()), "p50-ns")
+			b.ReportMetric(float64(durations[len(durations)*99/100].Nanoseconds()), "p99-ns")
+			b.ReportMetric(float64(durations[len(durations)-1].Nanoseconds()), "max-ns")
 		})
 	}
 }

@@ -21,7 +21,8 @@ type ParseError struct {
 	Hint string
 }
 
-// Error puts all parts in one line. Control characters are escaped.
+// Error puts all parts in one line, for logs and terminals. Control characters
+// in the token are escaped.
 func (e *ParseError) Error() string {
 	return fmt.Sprintf("%s field, column %d, %q: %s; %s", e.Field, e.Position, e.Token, e.Reason, e.Hint)
 }

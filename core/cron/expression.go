@@ -10,9 +10,11 @@ type Options struct {
 	// Location is the zone whose wall clock the fields are compared with. Nil is
 	// UTC. A zone prefix in the spec must name the same zone.
 	Location *time.Location
-	// Gap is what to do with skipped wall time.
+	// Gap is what to do with skipped wall time. Defaults to the choice that suits
+	// the spec.
 	Gap GapPolicy
-	// Overlap is what to do with repeated wall time.
+	// Overlap is what to do with repeated wall time. Defaults to the choice that
+	// suits the spec.
 	Overlap OverlapPolicy
 	// Salt spreads H tokens: a hash of the schedule's id, so that a schedule
 	// keeps its times for life.
@@ -34,7 +36,8 @@ type Expression struct {
 	grain   int64 // seconds to which a slot after a gap is rounded up
 }
 
-// String returns the spec as it was given, with blanks folded to one.
+// String returns the spec as it was given, zone prefix included, with runs of
+// blanks folded to one. Parsing it again gives the same slots.
 func (e *Expression) String() string { return e.spec }
 
 // Policies returns the policies in force, with auto resolved, and a sentence

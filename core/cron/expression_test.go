@@ -10,14 +10,30 @@ import (
 	"github.com/fencepost/fencepost/core/cron"
 )
 
-func TestClockChanges(t *testing.T) {
+// change is a spec and its slots around a clock change.
+type change struct {
+	spec, zone, from string
+	gap              cron.GapPolicy
+	overlap          cron.OverlapPolicy
+	want             []string
+}
+
+func checkChanges(t *testing.T, changes map[string]change) {
+	t.Helper()
+	for name, c := range changes {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			e := mustParse(t, c.spec, cron.Options{Location: zone(t, c.zone), Gap: c.gap, Overlap: c.overlap})
+			if diff := cmp.Diff(c.want, slots(e, instant(t, c.from), len(c.want))); diff != "" {
+				t.Errorf("%q in %s (-want +got)\n%s", c.spec, c.zone, diff)
+			}
+		})
+	}
+}
+
+func TestGaps(t *testing.T) {
 	t.Parallel()
-	for name, c := range map[string]struct {
-		spec, zone, from string
-		gap              cron.GapPolicy
-		overlap          cron.OverlapPolicy
-		want             []string
-	}{
+	checkChanges(t, map[string]change{
 		"a gap runs once right after": {
 			spec: "15,45 2 * * *", zone: "America/New_York", from: "2026-03-08T00:00:00Z",
 			want: []string{"2026-03-08T07:00:00Z", "2026-03-09T06:15:00Z"},
@@ -29,14 +45,6 @@ func TestClockChanges(t *testing.T) {
 		"a wildcard runs after a gap on request": {
 			spec: "59 * * * *", zone: "America/New_York", from: "2026-03-08T06:30:00Z", gap: cron.GapRunAfter,
 			want: []string{"2026-03-08T06:59:00Z", "2026-03-08T07:00:00Z", "2026-03-08T07:59:00Z"},
-		},
-		"a repeated hour runs twice on request": {
-			spec: "30 1 * * *", zone: "America/New_York", from: "2026-11-01T00:00:00Z", overlap: cron.OverlapBoth,
-			want: []string{"2026-11-01T05:30:00Z", "2026-11-01T06:30:00Z", "2026-11-02T06:30:00Z"},
-		},
-		"a wildcard runs once on request": {
-			spec: "*/30 * * * *", zone: "America/New_York", from: "2026-11-01T05:00:00Z", overlap: cron.OverlapFirst,
-			want: []string{"2026-11-01T05:30:00Z", "2026-11-01T07:00:00Z"},
 		},
 		"seconds after a gap run at its end": {
 			spec: "30 30 2 * * *", zone: "America/New_York", from: "2026-03-08T00:00:00Z",
@@ -54,10 +62,34 @@ func TestClockChanges(t *testing.T) {
 			spec: "0 1 * * *", zone: "America/Danmarkshavn", from: "1996-01-01T00:00:00Z",
 			want: []string{"1996-01-01T03:00:00Z", "1996-01-02T01:00:00Z"},
 		},
+	})
+}
+
+func TestOverlaps(t *testing.T) {
+	t.Parallel()
+	checkChanges(t, map[string]change{
+		"a repeated hour runs twice on request": {
+			spec: "30 1 * * *", zone: "America/New_York", from: "2026-11-01T00:00:00Z", overlap: cron.OverlapBoth,
+			want: []string{"2026-11-01T05:30:00Z", "2026-11-01T06:30:00Z", "2026-11-02T06:30:00Z"},
+		},
+		"a wildcard runs once on request": {
+			spec: "*/30 * * * *", zone: "America/New_York", from: "2026-11-01T05:00:00Z", overlap: cron.OverlapFirst,
+			want: []string{"2026-11-01T05:30:00Z", "2026-11-01T07:00:00Z"},
+		},
 		"three hours back are an overlap to the last second": {
 			spec: "59 59 22,0,1 * * *", zone: "Antarctica/Casey", from: "2018-03-10T14:00:00Z",
 			want: []string{"2018-03-10T14:59:59Z", "2018-03-11T14:59:59Z", "2018-03-11T16:59:59Z"},
 		},
+		"an overlap still counts when asked in its last second": {
+			spec: "59 59 3 * * *", zone: "Antarctica/Casey", from: "2018-03-10T19:59:58Z",
+			want: []string{"2018-03-11T19:59:59Z"},
+		},
+	})
+}
+
+func TestCorrections(t *testing.T) {
+	t.Parallel()
+	checkChanges(t, map[string]change{
 		"seven hours back are a correction": {
 			spec: "0 20 * * *", zone: "Antarctica/Vostok", from: "1994-01-31T12:00:00Z",
 			want: []string{"1994-01-31T13:00:00Z", "1994-01-31T20:00:00Z", "1994-02-01T20:00:00Z"},
@@ -70,15 +102,7 @@ func TestClockChanges(t *testing.T) {
 			spec: "0 12 30 12 *", zone: "Pacific/Apia", from: "2011-01-01T00:00:00Z",
 			want: []string{"2012-12-29T22:00:00Z"},
 		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			e := mustParse(t, c.spec, cron.Options{Location: zone(t, c.zone), Gap: c.gap, Overlap: c.overlap})
-			if diff := cmp.Diff(c.want, slots(e, instant(t, c.from), len(c.want))); diff != "" {
-				t.Errorf("%q in %s (-want +got)\n%s", c.spec, c.zone, diff)
-			}
-		})
-	}
+	})
 }
 
 func TestHorizon(t *testing.T) {
@@ -124,6 +148,33 @@ func TestHorizon(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestCalendar compares days with the time package through a whole cycle of the
+// calendar.
+func TestCalendar(t *testing.T) {
+	t.Parallel()
+	for spec, matches := range map[string]func(time.Time) bool{
+		"0 0 * * *":     func(time.Time) bool { return true },
+		"0 0 29 2 *":    func(day time.Time) bool { return day.Month() == time.February && day.Day() == 29 },
+		"0 0 L * *":     func(day time.Time) bool { return day.AddDate(0, 0, 1).Day() == 1 },
+		"0 0 1-7 * */7": func(day time.Time) bool { return day.Day() <= 7 && day.Weekday() == time.Sunday },
+	} {
+		e := mustParse(t, spec, cron.Options{})
+		next := e.Next(time.Date(1849, 12, 31, 0, 0, 0, 0, time.UTC))
+		for day := time.Date(1850, 1, 1, 0, 0, 0, 0, time.UTC); day.Year() < 2260; day = day.AddDate(0, 0, 1) {
+			if !matches(day) {
+				continue
+			}
+			if !next.Equal(day) {
+				t.Fatalf("%q: %s, want %s", spec, next, day)
+			}
+			if back := e.Prev(day.Add(1)); !back.Equal(day) {
+				t.Fatalf("%q: %s back, want %s", spec, back, day)
+			}
+			next = e.Next(next)
+		}
+	}
 }
 
 func TestEvery(t *testing.T) {

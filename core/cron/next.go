@@ -70,7 +70,7 @@ func (e *Expression) afterDelay(unix int64) time.Time {
 func (e *Expression) firstIn(p period, at, horizon int64) (int64, bool) {
 	if e.gap == GapRunAfter && p.isGap() {
 		slot := p.afterGap(e.grain)
-		if _, ok := e.wallAtOrAfter(p.start+p.before, p.start+p.offset); ok && slot >= at && slot < p.end {
+		if _, ok := e.wallAtOrAfter(p.start+p.before, p.start+p.offset); ok && slot >= at {
 			// Nothing between the end of the gap and its slot can match.
 			return slot, true
 		}
@@ -128,7 +128,7 @@ func (e *Expression) lastIn(p period, at, horizon int64) (int64, bool) {
 	if e.gap == GapRunAfter && p.isGap() {
 		slot := p.afterGap(e.grain)
 		_, ok := e.wallAtOrAfter(p.start+p.before, p.start+p.offset)
-		return slot, ok && slot <= at && slot < p.end && slot >= horizon
+		return slot, ok && slot <= at && slot >= horizon
 	}
 	return 0, false
 }

@@ -11,11 +11,13 @@ const (
 	GapAuto GapPolicy = iota
 	// GapRunAfter fires once, right after the gap, if anything in it matched.
 	GapRunAfter
-	// GapSkip drops what the gap swallowed.
+	// GapSkip drops what the gap swallowed: the day has one slot less, and nothing
+	// makes up for it.
 	GapSkip
 )
 
-// String returns auto, run_after or skip, the words of the API.
+// String returns auto, run_after or skip, the words of the API, or unknown for
+// a value that is none of the constants.
 func (p GapPolicy) String() string {
 	switch p {
 	case GapAuto:
@@ -38,13 +40,14 @@ const (
 	// OverlapAuto is OverlapFirst for a fixed spec and OverlapBoth for a wildcard
 	// one.
 	OverlapAuto OverlapPolicy = iota
-	// OverlapFirst fires in the first pass only.
+	// OverlapFirst fires in the first pass only, so that a daily job stays daily.
 	OverlapFirst
-	// OverlapBoth fires in both passes.
+	// OverlapBoth fires in both passes, so that a job keeps its pace in real time.
 	OverlapBoth
 )
 
-// String returns auto, first or both, the words of the API.
+// String returns auto, first or both, the words of the API, or unknown for a
+// value that is none of the constants.
 func (p OverlapPolicy) String() string {
 	switch p {
 	case OverlapAuto:

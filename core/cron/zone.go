@@ -81,7 +81,8 @@ func loadZone(file *zip.File) (*time.Location, error) {
 // 2025c. It is the only one that [LoadLocation] uses.
 func ZoneVersion() string { return zoneVersion }
 
-// ZoneError says that a name is not in the zone database, and what to use.
+// ZoneError says that a name is not in the zone database and what to use, in
+// parts, so that an API can put each of them in its own field.
 type ZoneError struct {
 	// Name is the refused name, cut after 40 bytes.
 	Name string
@@ -89,7 +90,8 @@ type ZoneError struct {
 	Hint string
 }
 
-// Error puts both parts in one line.
+// Error puts both parts in one line, for logs and terminals. Control characters
+// in the name are escaped.
 func (e *ZoneError) Error() string {
 	return fmt.Sprintf("zone %q is not a name of the IANA database; %s", e.Name, e.Hint)
 }
