@@ -3,6 +3,7 @@ package executor
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	"github.com/fencepost/fencepost/core"
@@ -35,19 +36,28 @@ func (e *Executor) trusted(a *attempt) bool {
 	return a.trust.left(e.c.Clock.Now()) > 0
 }
 
-// keepLeases renews the leases of all live attempts, by one statement each third
-// of a lease, and ends attempts whose lease can no longer be trusted. It goes on
-// until ctx is done, which is after the last attempt.
+// keepLeases renews the leases of all live attempts, and ends attempts whose
+// lease can no longer be trusted, until ctx is done, which is after the last
+// attempt. The two go side by side: a heartbeat that hangs holds up no end.
 func (e *Executor) keepLeases(ctx context.Context) {
+	var beats sync.WaitGroup
+	beats.Go(func() { e.beatOn(ctx) })
+	for ctx.Err() == nil {
+		select {
+		case <-e.c.Clock.After(min(e.endUntrusted(), time.Second)):
+		case <-e.wake:
+		case <-ctx.Done():
+		}
+	}
+	beats.Wait()
+}
+
+// beatOn renews the leases by one statement each third of a lease.
+func (e *Executor) beatOn(ctx context.Context) {
 	next := e.c.Clock.Now().Add(e.c.Lease / 3)
 	for ctx.Err() == nil {
-		wait := min(next.Sub(e.c.Clock.Now()), e.endUntrusted())
-		if wait > 0 {
-			select {
-			case <-e.c.Clock.After(min(wait, time.Second)):
-			case <-e.wake:
-			case <-ctx.Done():
-			}
+		if wait := next.Sub(e.c.Clock.Now()); wait > 0 {
+			_ = e.c.Clock.Sleep(ctx, min(wait, time.Second)) // an error is ctx's end
 			continue
 		}
 		next = e.c.Clock.Now().Add(e.c.Lease / 3)
