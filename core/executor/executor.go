@@ -147,7 +147,7 @@ func (e *Executor) serve(ctx, attempts context.Context, end context.CancelCauseF
 			}
 			continue
 		}
-		started, dropped := e.start(attempts, ds)
+		started, dropped := e.start(ctx, attempts, ds)
 		for range dropped {
 			<-room
 		}
@@ -195,36 +195,45 @@ func (e *Executor) drain(end context.CancelCauseFunc, running *sync.WaitGroup) {
 }
 
 // start makes the deliveries' runs this executor's and returns their attempts,
-// and how many deliveries were dropped. A start of unknown outcome is sent
-// again: the token tells the database that it is the same delivery.
-func (e *Executor) start(ctx context.Context, ds []core.Delivery) ([]*attempt, int) {
-	unique := firstOfEach(ds)
-	for n := 0; ; n++ {
-		sctx, cancel := context.WithTimeoutCause(ctx, e.c.Timeout, errors.New("start took too long"))
+// and how many deliveries were dropped. A start that failed is sent again for as
+// long as its lease could be trusted had it happened: the token tells the
+// database that it is the same delivery, and no attempt is lost to an outage.
+func (e *Executor) start(ctx, attempts context.Context, ds []core.Delivery) ([]*attempt, int) {
+	unique := newestOfEach(ds)
+	limit := e.trustUntil(e.c.Clock.Now())
+	gap := 100 * time.Millisecond
+	for {
+		sctx, cancel := context.WithTimeoutCause(attempts, e.c.Timeout, errors.New("start took too long"))
 		sent := e.c.Clock.Now()
 		started, err := e.c.Store.Start(sctx, unique, e.c.Lease)
 		cancel()
 		if err == nil {
-			return e.admit(ctx, ds, started, sent)
+			return e.admit(attempts, ds, started, sent)
 		}
-		if n == 4 || ctx.Err() != nil {
+		if ctx.Err() != nil || limit.left(e.c.Clock.Now()) <= 0 {
 			// The dispatch lease, or the lease of a start that happened, ends
 			// and the sweep brings the runs back.
 			e.c.Logger.Error("start", "runs", len(unique), "error", err)
 			return nil, len(ds)
 		}
-		_ = e.c.Clock.Sleep(ctx, 100*time.Millisecond<<n) // an error is ctx's end
+		_ = e.c.Clock.Sleep(ctx, gap) // an error is ctx's end
+		gap = min(2*gap, time.Second)
 	}
 }
 
-// firstOfEach drops doubled messages: a batch may name a run only once.
-func firstOfEach(ds []core.Delivery) []core.Delivery {
-	seen := make(map[core.RunKey]bool, len(ds))
+// newestOfEach drops doubled messages: a batch may name a run only once. Of
+// several messages of a run only the one with the highest fence can start it.
+func newestOfEach(ds []core.Delivery) []core.Delivery {
+	place := make(map[core.RunKey]int, len(ds))
 	out := make([]core.Delivery, 0, len(ds))
 	for _, d := range ds {
-		if !seen[d.Key] {
-			seen[d.Key] = true
+		i, ok := place[d.Key]
+		switch {
+		case !ok:
+			place[d.Key] = len(out)
 			out = append(out, d)
+		case d.Fence > out[i].Fence:
+			out[i] = d
 		}
 	}
 	return out
