@@ -167,6 +167,9 @@ func handle[I, O any](a *api, o operation, do func(context.Context, uuid.UUID, *
 		}
 		return out, nil
 	})
+	if o.RequestBody != nil {
+		delete(o.RequestBody.Content, "application/octet-stream") // huma's guess for a raw body
+	}
 }
 
 // refuse answers in a middleware, where huma does not.

@@ -20,18 +20,35 @@ import (
 // canary stands for a secret in a request: no answer may repeat it.
 const canary = "canary-5e1f"
 
-func TestWrongBodies(t *testing.T) {
-	t.Parallel()
+// wrongBody is a body with the problem that answers it.
+type wrongBody struct {
+	body   string
+	status int
+	code   string
+	field  string
+	detail string
+}
+
+const rest = `"name":"n","spec":"* * * * *"`
+
+func checkBodies(t *testing.T, bodies []wrongBody) {
+	t.Helper()
 	s := newFake(t, &fakeStore{})
-	const rest = `"name":"n","spec":"* * * * *"`
-	deep := strings.Repeat("[", 65) + strings.Repeat("]", 65)
-	for _, c := range []struct {
-		body   string
-		status int
-		code   string
-		field  string
-		detail string
-	}{
+	for _, c := range bodies {
+		w := s.send("POST", "/v1/schedules", c.body)
+		p := problem(s, w, c.status)
+		if diff := cmp.Diff([]string{c.code, c.field, c.detail}, []string{p.Code, p.Field, p.Detail}); diff != "" {
+			t.Errorf("%.200s: %s", c.body, diff)
+		}
+		if strings.Contains(w.Body.String(), canary) || strings.Contains(s.log.String(), canary) {
+			t.Errorf("%.200s is repeated: %s", c.body, w.Body)
+		}
+	}
+}
+
+func TestBodiesThatAreNoObject(t *testing.T) {
+	t.Parallel()
+	checkBodies(t, []wrongBody{
 		{``, 400, "invalid", "", "the body is empty; send a JSON object"},
 		{" \n", 400, "invalid", "", "the body is empty; send a JSON object"},
 		{`{"name":"canary-5e1f"`, 400, "invalid", "", "the body ends before its JSON does: line 1, column 22"},
@@ -42,25 +59,19 @@ func TestWrongBodies(t *testing.T) {
 		{"\xef\xbb\xbf{}", 400, "invalid", "", "the body is not JSON: line 1, column 1"},
 		{`["canary-5e1f"]`, 422, "invalid", "", "the body must be a JSON object"},
 		{`null`, 422, "invalid", "", "the body must be a JSON object"},
-		{`{` + rest + `}`, 422, "invalid", "job", "is required"},
+	})
+}
+
+func TestWrongFields(t *testing.T) {
+	t.Parallel()
+	checkBodies(t, []wrongBody{
 		{`{"job":{"queue":"test"},"spec":"@daily"}`, 422, "invalid", "name", "is required"},
-		{`{` + rest + `,"job":{}}`, 422, "invalid", "job.queue", "is required"},
-		{`{` + rest + `,"job":{"queue":""}}`, 422, "invalid", "job.queue", "is required"},
-		{`{` + rest + `,"job":{"queue":"canary-5e1f"}}`, 422, "invalid", "job.queue", "is not one that this installation serves; known are http, test"},
-		{`{` + rest + `,"job":"canary-5e1f"}`, 422, "invalid", "job", "must be an object"},
-		{`{` + rest + `,"job":{"queue":"test","http":{}}}`, 422, "invalid", "job", "must have either http, or queue and payload, but not both"},
-		{`{` + rest + `,"job":{"payload":1,"http":{}}}`, 422, "invalid", "job", "must have either http, or queue and payload, but not both"},
-		{`{` + rest + `,"job":{"http":"canary-5e1f"}}`, 422, "invalid", "job.http", "must be an object"},
-		{`{` + rest + `,"job":{"http":{"url":"bad"}}}`, 422, "invalid", "job.http.url", "must begin with http:// or https://"},
-		{`{` + rest + `,"job":{"queue":"test","payload":{"url":"bad"}}}`, 422, "invalid", "job.payload.url", "must begin with http:// or https://"},
-		{`{` + rest + `,"job":{"queue":"test","que":"canary-5e1f"}}`, 422, "unknown_field", "job.que", "is not a field here"},
 		{`{"nam":"canary-5e1f",` + rest + `,"job":{"queue":"test"}}`, 422, "unknown_field", "nam", "is not a field here"},
 		{`{"Name":"canary-5e1f",` + rest + `,"job":{"queue":"test"}}`, 422, "unknown_field", "Name", "is not a field here"},
 		{`{"` + strings.Repeat("x", 100) + `":1,` + rest + `,"job":{"queue":"test"}}`, 422, "unknown_field", strings.Repeat("x", 64) + "…", "is not a field here"},
 		{`{"name":1,"spec":"@daily","job":{"queue":"test"}}`, 422, "invalid", "name", "must be a string"},
 		{`{"name":null,"spec":"@daily","job":{"queue":"test"}}`, 422, "invalid", "name", "must not be null; leave the field out instead"},
 		{`{` + rest + `,"name":"canary-5e1f","job":{"queue":"test"}}`, 422, "invalid", "name", "is there twice"},
-		{`{` + rest + `,"job":{"queue":"test","queue":"canary-5e1f"}}`, 422, "invalid", "job.queue", "is there twice"},
 		{`{"name":"a\u0000b","spec":"@daily","job":{"queue":"test"}}`, 422, "invalid", "name", `holds \u0000, which the database cannot store`},
 		{`{"name":"a\ud800b","spec":"@daily","job":{"queue":"test"}}`, 422, "invalid", "name", "holds half of a surrogate pair, which is no character"},
 		{`{` + rest + `,"job":{"queue":"test"},"max_attempts":"5"}`, 422, "invalid", "max_attempts", "must be a whole number"},
@@ -71,6 +82,31 @@ func TestWrongBodies(t *testing.T) {
 		{`{` + rest + `,"job":{"queue":"test"},"timeout":"canary-5e1f"}`, 422, "invalid", "timeout", `is not a duration; write it as "90s", "15m", "3d" or "P3D"`},
 		{`{` + rest + `,"job":{"queue":"test"},"anchor":"canary-5e1f"}`, 422, "invalid", "anchor", `must be a time such as "2027-01-05T09:00:00Z"`},
 		{`{` + rest + `,"job":{"queue":"test"},"overlap":"canary-5e1f"}`, 422, "invalid", "overlap", "must be skip or allow"},
+	})
+}
+
+func TestWrongJobs(t *testing.T) {
+	t.Parallel()
+	checkBodies(t, []wrongBody{
+		{`{` + rest + `}`, 422, "invalid", "job", "is required"},
+		{`{` + rest + `,"job":{}}`, 422, "invalid", "job.queue", "is required"},
+		{`{` + rest + `,"job":{"queue":""}}`, 422, "invalid", "job.queue", "is required"},
+		{`{` + rest + `,"job":{"queue":"canary-5e1f"}}`, 422, "invalid", "job.queue", "is not one that this installation serves; known are http, test"},
+		{`{` + rest + `,"job":"canary-5e1f"}`, 422, "invalid", "job", "must be an object"},
+		{`{` + rest + `,"job":{"queue":"test","http":{}}}`, 422, "invalid", "job", "must have either http, or queue and payload, but not both"},
+		{`{` + rest + `,"job":{"payload":1,"http":{}}}`, 422, "invalid", "job", "must have either http, or queue and payload, but not both"},
+		{`{` + rest + `,"job":{"http":"canary-5e1f"}}`, 422, "invalid", "job.http", "must be an object"},
+		{`{` + rest + `,"job":{"http":{"url":"bad"}}}`, 422, "invalid", "job.http.url", "must begin with http:// or https://"},
+		{`{` + rest + `,"job":{"queue":"test","payload":{"url":"bad"}}}`, 422, "invalid", "job.payload.url", "must begin with http:// or https://"},
+		{`{` + rest + `,"job":{"queue":"test","que":"canary-5e1f"}}`, 422, "unknown_field", "job.que", "is not a field here"},
+		{`{` + rest + `,"job":{"queue":"test","queue":"canary-5e1f"}}`, 422, "invalid", "job.queue", "is there twice"},
+	})
+}
+
+func TestPayloadsThatCannotBeStored(t *testing.T) {
+	t.Parallel()
+	deep := strings.Repeat("[", 65) + strings.Repeat("]", 65)
+	checkBodies(t, []wrongBody{
 		{`{` + rest + `,"job":{"queue":"test","payload":{"a":["b\u0000"]}}}`, 422, "invalid", "job.payload", `holds \u0000, which the database cannot store`},
 		{`{` + rest + `,"job":{"http":{"url":"x","body":"\u0000"}}}`, 422, "invalid", "job.http", `holds \u0000, which the database cannot store`},
 		{`{` + rest + `,"job":{"queue":"test","payload":"\udc00\ud800"}}`, 422, "invalid", "job.payload", "holds half of a surrogate pair, which is no character"},
@@ -79,16 +115,7 @@ func TestWrongBodies(t *testing.T) {
 		{`{` + rest + `,"job":{"queue":"test","payload":1E-99999999999999999999}}`, 422, "invalid", "job.payload", "holds a number with more than 308 digits"},
 		{`{` + rest + `,"job":{"queue":"test","payload":[` + strings.Repeat("1e308,", 1000) + `1]}}`, 422, "invalid", "job.payload", "is larger than 256 KiB when its numbers are written out"},
 		{`{` + rest + `,"job":{"queue":"test","payload":` + deep + `}}`, 422, "invalid", "job.payload", "is nested deeper than 64 levels"},
-	} {
-		w := s.send("POST", "/v1/schedules", c.body)
-		p := problem(s, w, c.status)
-		if diff := cmp.Diff([]string{c.code, c.field, c.detail}, []string{p.Code, p.Field, p.Detail}); diff != "" {
-			t.Errorf("%.200s: %s", c.body, diff)
-		}
-		if strings.Contains(w.Body.String(), canary) || strings.Contains(s.log.String(), canary) {
-			t.Errorf("%.200s is repeated: %s", c.body, w.Body)
-		}
-	}
+	})
 }
 
 func TestWrongPatches(t *testing.T) {

@@ -18,12 +18,15 @@ import (
 
 const aSchedule = "/v1/schedules/0190d4b2-0000-7000-8000-000000000000"
 
+// problemAnswer is what a caller sees of an error.
+type problemAnswer struct {
+	Status                         int
+	Code, Field, Retry, Challenged string
+}
+
 func TestErrorsBecomeProblems(t *testing.T) {
 	t.Parallel()
-	type answer struct {
-		Status                         int
-		Code, Field, Retry, Challenged string
-	}
+	type answer = problemAnswer
 	for name, c := range map[string]struct {
 		method string
 		err    error
@@ -46,28 +49,32 @@ func TestErrorsBecomeProblems(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newFake(t, &fakeStore{err: fmt.Errorf("read: %w: %w", c.err, errors.New("hidden"))})
-			path, body := aSchedule, any(nil)
-			if c.method == "POST" {
-				path, body = "/v1/schedules", `{"name":"n","spec":"* * * * *","job":{"queue":"test"}}`
-			}
-			w := s.send(c.method, path, body)
-			p := problem(s, w, c.want.Status)
-			got := answer{w.Code, p.Code, p.Field, w.Header().Get("Retry-After"), w.Header().Get("WWW-Authenticate")}
-			if diff := cmp.Diff(c.want, got); diff != "" {
-				t.Error(diff)
-			}
-			if strings.Contains(w.Body.String(), "hidden") {
-				t.Errorf("the cause is in the answer: %s", w.Body)
-			}
-			logged := 0
-			if c.want.Status >= 500 {
-				logged = 1
-			}
-			if n := strings.Count(s.log.String(), "hidden"); n < logged || logged == 0 && n > 0 || strings.Count(s.log.String(), `"error":`) != logged {
-				t.Errorf("want the cause logged %d times: %s", logged, s.log)
-			}
+			checkError(t, c.method, c.err, c.want)
 		})
+	}
+}
+
+func checkError(t *testing.T, method string, err error, want problemAnswer) {
+	s := newFake(t, &fakeStore{err: fmt.Errorf("read: %w: %w", err, errors.New("hidden"))})
+	path, body := aSchedule, any(nil)
+	if method == "POST" {
+		path, body = "/v1/schedules", `{"name":"n","spec":"* * * * *","job":{"queue":"test"}}`
+	}
+	w := s.send(method, path, body)
+	p := problem(s, w, want.Status)
+	got := problemAnswer{w.Code, p.Code, p.Field, w.Header().Get("Retry-After"), w.Header().Get("WWW-Authenticate")}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if strings.Contains(w.Body.String(), "hidden") {
+		t.Errorf("the cause is in the answer: %s", w.Body)
+	}
+	times := 0
+	if want.Status >= 500 {
+		times = 1
+	}
+	if strings.Count(s.log.String(), `"error":"`) != times || strings.Contains(s.log.String(), "hidden") != (times == 1) {
+		t.Errorf("want the cause logged %d times: %s", times, s.log)
 	}
 }
 

@@ -1,0 +1,131 @@
+package api_test
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fencepost/fencepost/core/api"
+)
+
+type openAPI struct {
+	OpenAPI string `json:"openapi"`
+	Info    struct{ Version string }
+	Paths   map[string]map[string]struct {
+		Security    []map[string][]string
+		RequestBody *struct {
+			Content map[string]struct {
+				Schema struct {
+					Properties           map[string]any
+					AdditionalProperties bool
+					Required             []string
+				}
+			}
+		}
+		Responses map[string]struct {
+			Content map[string]any
+		}
+	}
+	Components struct{ Schemas map[string]any }
+}
+
+func TestOpenAPI(t *testing.T) {
+	t.Parallel()
+	s := newFake(t, &fakeStore{}).as("")
+	w := s.send("GET", "/openapi.json", nil)
+	got := want[openAPI](s, w, 200)
+	if w.Header().Get("Content-Type") != "application/openapi+json" || got.OpenAPI != "3.1.0" || got.Info.Version != "1.2.3" {
+		t.Errorf("%s %s %s", w.Header().Get("Content-Type"), got.OpenAPI, got.Info.Version)
+	}
+	routes := map[string]string{} // to the scope that is needed
+	for path, methods := range got.Paths {
+		for method, o := range methods {
+			scope := ""
+			if len(o.Security) > 0 {
+				scope = strings.Join(o.Security[0]["key"], " ")
+			}
+			routes[method+" "+path] = scope
+			if _, ok := o.Responses["default"].Content["application/problem+json"]; !ok {
+				t.Errorf("%s %s does not tell of its problems", method, path)
+			}
+		}
+	}
+	want := map[string]string{
+		"post /v1/schedules":              "write",
+		"get /v1/schedules":               "read",
+		"get /v1/schedules/{id}":          "read",
+		"patch /v1/schedules/{id}":        "write",
+		"delete /v1/schedules/{id}":       "write",
+		"post /v1/schedules/{id}/trigger": "write",
+		"post /v1/schedules/{id}/pause":   "write",
+		"post /v1/schedules/{id}/resume":  "write",
+		"get /v1/schedules/{id}/runs":     "read",
+		"get /v1/runs/{id}":               "read",
+		"get /healthz":                    "",
+		"get /readyz":                     "",
+	}
+	if diff := cmp.Diff(want, routes); diff != "" {
+		t.Error(diff)
+	}
+	if strings.Contains(w.Body.String(), "ErrorModel") || strings.Contains(w.Body.String(), "$schema") || strings.Contains(w.Body.String(), "octet-stream") {
+		t.Errorf("huma's own models and links are in it: %s", w.Body)
+	}
+}
+
+// TestDescriptionIsWhatTheDecoderTakes keeps the documented fields and the
+// decoder's switch together.
+func TestDescriptionIsWhatTheDecoderTakes(t *testing.T) {
+	t.Parallel()
+	s := newFake(t, &fakeStore{})
+	doc := want[openAPI](s, s.send("GET", "/openapi.json", nil), 200)
+	create := doc.Paths["/v1/schedules"]["post"].RequestBody.Content
+	change := doc.Paths["/v1/schedules/{id}"]["patch"].RequestBody.Content
+	if diff := cmp.Diff([]string{"application/json"}, slices.Sorted(maps.Keys(create))); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]string{"application/json", "application/merge-patch+json"}, slices.Sorted(maps.Keys(change))); diff != "" {
+		t.Error(diff)
+	}
+	schema := create["application/json"].Schema
+	if diff := cmp.Diff([]string{"name", "spec", "job"}, schema.Required); diff != "" || schema.AdditionalProperties {
+		t.Errorf("required: %s", diff)
+	}
+	if patch := change["application/json"].Schema; len(patch.Required) > 0 || patch.AdditionalProperties {
+		t.Errorf("a patch requires %s", patch.Required)
+	}
+	body := map[string]any{"undocumented": true}
+	for name := range schema.Properties {
+		body[name] = nil
+	}
+	p := problem(s, s.send("PATCH", aSchedule, body), 422)
+	if len(p.Errors) != len(body) {
+		t.Errorf("%d faults of %d fields", len(p.Errors), len(body))
+	}
+	for _, f := range p.Errors {
+		if (f.Code == "unknown_field") != (f.Field == "undocumented") {
+			t.Errorf("%s is %s", f.Field, f.Code)
+		}
+	}
+}
+
+// TestDescriptionIsSafeForManyReaders is for the race detector: huma's own
+// route would marshal at the first request.
+func TestDescriptionIsSafeForManyReaders(t *testing.T) {
+	t.Parallel()
+	s := newFake(t, &fakeStore{})
+	var wait sync.WaitGroup
+	for range 4 {
+		wait.Go(func() {
+			if w := s.send("GET", "/openapi.json", nil); !json.Valid(w.Body.Bytes()) {
+				t.Error("not JSON")
+			}
+		})
+	}
+	wait.Wait()
+	want[api.Health](s, s.send("GET", "/healthz", nil), 200)
+}
