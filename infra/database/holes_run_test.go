@@ -60,7 +60,7 @@ func runHoles() []hole {
 			guards: []mutation{{file: "heartbeat", guard: "AND r.fence = h.fence AND r.state = 'running'", instead: "AND r.state = 'running'"}},
 		},
 		{name: "S31_queue_changed_before_start", scenario: queueChanged},
-		{name: "S311_finish_sent_again", scenario: finishSentAgain, guards: []mutation{{file: "read_finished", guard: "WHERE r.region = $1 AND", instead: "WHERE false AND"}}},
+		{name: "S311_finish_sent_again", scenario: finishSentAgain, guards: []mutation{{file: "read_finished", guard: "WHERE r.region = $1 AND", instead: "WHERE r.region = $1 AND false AND"}}},
 	}
 }
 

@@ -1,6 +1,8 @@
 -- An edit, a pause or a resume: the schedule, its timer and the rows of the
 -- slots owed so far, whole or not at all.
 -- Index: schedules_pkey, timers_schedule_key, runs_pkey by key.
+-- The LIMIT keeps the look-up of the last run by its whole key: without it
+-- PostgreSQL may read all runs of the schedule.
 -- Invariants: guarded by version, fence and the life span of its plan, all
 -- judged on the locked rows; raises version and fence, so that what a claimer
 -- holds in memory cannot fire; no due time below now.
@@ -10,7 +12,12 @@ WITH locked AS MATERIALIZED (
          COALESCE(t.open_from, CASE WHEN p.state = 'succeeded' THEN p.covers_to ELSE p.covers_from END, t.last_run) AS covers_from
   FROM schedules AS s
   JOIN timers AS t ON t.region = s.region AND t.schedule_id = s.id
-  LEFT JOIN runs AS p ON p.region = t.region AND p.schedule_id = t.schedule_id AND p.scheduled_for = t.last_run
+  LEFT JOIN LATERAL (
+    SELECT i.state, i.covers_from, i.covers_to
+    FROM runs AS i
+    WHERE i.region = t.region AND i.schedule_id = t.schedule_id AND i.scheduled_for = t.last_run
+    LIMIT 1
+  ) AS p ON true
   WHERE s.region = $1 AND s.tenant_id = $2::UUID AND s.id = $3::UUID AND s.deleted_at IS NULL
     AND s.version = $4::INT8 AND t.fence = $5::INT8 AND now() < $6::TIMESTAMPTZ
   FOR UPDATE OF s, t

@@ -3,6 +3,8 @@
 -- Invariants: a timer moves only from the fire_at and fence that its plan was
 -- made for, never early (database time), never by a plan past its life span; a
 -- slot that meets a live run is recorded, not run, unless overlap is allow.
+-- The LIMIT keeps the look-up of the last run by its whole key: without it
+-- PostgreSQL may read all runs.
 WITH want AS (
   SELECT w.schedule_id, w.fire_at, w.fence, w.next_at, w.done, w.last_run, w.valid_until, w.on_busy
   FROM unnest($3::UUID[], $4::TIMESTAMPTZ[], $5::INT8[], $6::TIMESTAMPTZ[], $7::TIMESTAMPTZ[], $8::TIMESTAMPTZ[],
@@ -14,7 +16,12 @@ WITH want AS (
          COALESCE(t.open_from, CASE WHEN p.state = 'succeeded' THEN p.covers_to ELSE p.covers_from END, t.last_run) AS covers_from
   FROM want AS w
   JOIN timers AS t ON t.region = $1 AND t.shard = $2::INT2 AND t.fire_at = w.fire_at AND t.schedule_id = w.schedule_id
-  LEFT JOIN runs AS p ON p.region = t.region AND p.schedule_id = t.schedule_id AND p.scheduled_for = t.last_run
+  LEFT JOIN LATERAL (
+    SELECT i.state, i.covers_from, i.covers_to
+    FROM runs AS i
+    WHERE i.region = t.region AND i.schedule_id = t.schedule_id AND i.scheduled_for = t.last_run
+    LIMIT 1
+  ) AS p ON true
   WHERE t.region = $1 AND t.fence = w.fence AND t.fire_at <= now() AND now() < w.valid_until
   FOR UPDATE OF t SKIP LOCKED
 ), moved AS (

@@ -1,6 +1,8 @@
 -- Attempts end: succeeded, dead, canceled, or retrying after a delay.
 -- Index: runs_pkey by key. Invariants: only under the holder's fence; no retry
 -- once the attempts are used up or a cancel was requested.
+-- The conditions on f.fence that are always true keep PostgreSQL's planner,
+-- whatever its statistics, from reading all runs instead of looking these up.
 WITH moved AS (
   UPDATE runs AS r
   SET state = CASE
@@ -22,6 +24,7 @@ WITH moved AS (
   FROM unnest($2::UUID[], $3::TIMESTAMPTZ[], $4::INT8[], $5::TEXT[], $6::TEXT[], $7::INT8[], $8::TEXT[], $9::TEXT[])
        AS f(schedule_id, scheduled_for, fence, state, reason, delay_ms, result, error)
   WHERE r.region = $1 AND r.schedule_id = f.schedule_id AND r.scheduled_for = f.scheduled_for
+    AND f.fence + 0 = f.fence AND f.fence - 0 = f.fence
     AND r.fence = f.fence AND r.state = 'running'
   RETURNING r.region, r.schedule_id, r.scheduled_for, r.tenant_id, r.fence, r.attempt, r.state, r.started_at, r.error
 ), failed AS (

@@ -4,6 +4,10 @@ SELECT now() AS db_now, t.shard, t.fire_at, t.schedule_id, t.tenant_id, t.fence,
        s.name, s.spec, s.time_zone, s.anchor, s.queue, s.misfire, s.misfire_grace, s.overlap, s.spread,
        s.timeout, s.max_attempts, s.paused, s.version
 FROM unnest($2::UUID[]) AS w(schedule_id)
-JOIN timers AS t ON t.region = $1 AND t.schedule_id = w.schedule_id
-JOIN schedules AS s ON s.region = $1 AND s.id = w.schedule_id
-WHERE t.region = $1;
+CROSS JOIN LATERAL (
+  SELECT i.shard, i.fire_at, i.schedule_id, i.tenant_id, i.fence, i.done, i.last_run, i.parked
+  FROM timers AS i
+  WHERE i.region = $1 AND i.schedule_id = w.schedule_id
+  LIMIT 1
+) AS t
+JOIN schedules AS s ON s.region = $1 AND s.id = w.schedule_id;

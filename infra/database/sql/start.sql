@@ -3,6 +3,8 @@
 -- Invariants: one delivery gets a run; a delivery sent again recognizes its own
 -- row by its token and counts no second attempt; a deleted schedule starts
 -- nothing; a run whose schedule names another queue now goes there instead.
+-- The conditions on m.fence that are always true keep PostgreSQL's planner,
+-- whatever its statistics, from reading all runs instead of looking these up.
 WITH moved AS (
   UPDATE runs AS r
   SET state = CASE WHEN r.state = 'running' THEN 'running' WHEN m.gone THEN 'canceled' WHEN m.queue <> r.queue THEN 'queued' ELSE 'running' END,
@@ -26,6 +28,7 @@ WITH moved AS (
     LEFT JOIN schedules AS s ON s.region = $1 AND s.id = u.schedule_id
   ) AS m
   WHERE r.region = $1 AND r.schedule_id = m.schedule_id AND r.scheduled_for = m.scheduled_for
+    AND m.fence + 0 = m.fence AND m.fence - 0 = m.fence
     AND (r.state = 'queued' AND r.fence = m.fence OR r.state = 'running' AND r.fence = m.fence + 1 AND r.holder = m.token)
   RETURNING r.schedule_id, r.scheduled_for, r.tenant_id, r.state, r.cause, r.attempt, r.max_attempts, r.fence, r.holder, r.queue,
             r.covers_from, r.covers_to, m.name, m.payload, m.timeout

@@ -4,11 +4,13 @@
 -- Invariants: wake_at is compared again in the update itself, so that a run
 -- whose heartbeat came meanwhile is left to its holder; the fence rises exactly
 -- when the holder changes; a run asked to cancel is never run again.
+-- The conditions on d.fence that are always true keep PostgreSQL's planner,
+-- whatever its statistics, from reading all runs instead of looking these up.
 WITH due AS MATERIALIZED (
-  SELECT d.region, d.schedule_id, d.scheduled_for, d.state
+  SELECT d.region, d.schedule_id, d.scheduled_for, d.state, d.fence
   FROM unnest($2::INT2[], $3::TIMESTAMPTZ[]) AS o(shard, low)
   CROSS JOIN LATERAL (
-    SELECT r.region, r.schedule_id, r.scheduled_for, r.state
+    SELECT r.region, r.schedule_id, r.scheduled_for, r.state, r.fence
     FROM runs AS r
     WHERE r.region = $1 AND r.shard = o.shard AND r.wake_at IS NOT NULL AND r.wake_at >= o.low AND r.wake_at <= now()
       AND (r.state = 'queued' AND r.queue = ANY ($4::TEXT[]) OR r.state <> 'queued' AND $5::BOOL)
@@ -19,7 +21,7 @@ WITH due AS MATERIALIZED (
   SELECT r.region, r.schedule_id, r.scheduled_for, r.state, r.fence
   FROM due AS d
   JOIN runs AS r ON r.region = d.region AND r.schedule_id = d.schedule_id AND r.scheduled_for = d.scheduled_for
-  WHERE r.region = $1 AND r.state = d.state
+  WHERE r.region = $1 AND r.state = d.state AND d.fence + 0 = d.fence AND d.fence - 0 = d.fence
   FOR UPDATE OF r SKIP LOCKED
 ), moved AS (
   UPDATE runs AS r
@@ -51,6 +53,7 @@ WITH due AS MATERIALIZED (
       error = CASE WHEN r.state = 'running' THEN 'heartbeats stopped' ELSE r.error END
   FROM locked AS l
   WHERE r.region = $1 AND r.schedule_id = l.schedule_id AND r.scheduled_for = l.scheduled_for
+    AND l.fence + 0 = l.fence AND l.fence - 0 = l.fence
     AND r.state = l.state AND r.fence = l.fence AND r.wake_at <= now()
   RETURNING r.region, r.schedule_id, r.scheduled_for, r.tenant_id, r.shard, r.fence, r.attempt, r.state, r.queue, r.started_at,
             l.state AS was

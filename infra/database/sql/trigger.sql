@@ -1,5 +1,7 @@
 -- A manual run, admitted through the timer like any other.
 -- Index: schedules_pkey, timers_schedule_key, runs_pkey by key.
+-- The LIMIT keeps the look-up of the last run by its whole key: without it
+-- PostgreSQL may read all runs of the schedule.
 -- Invariants: through the fence; not beside a live run unless overlap is allow;
 -- an empty covered interval, so that the chain of intervals passes it by.
 WITH locked AS MATERIALIZED (
@@ -8,7 +10,12 @@ WITH locked AS MATERIALIZED (
          COALESCE(t.open_from, CASE WHEN p.state = 'succeeded' THEN p.covers_to ELSE p.covers_from END, t.last_run) AS covers_from
   FROM schedules AS s
   JOIN timers AS t ON t.region = s.region AND t.schedule_id = s.id
-  LEFT JOIN runs AS p ON p.region = t.region AND p.schedule_id = t.schedule_id AND p.scheduled_for = t.last_run
+  LEFT JOIN LATERAL (
+    SELECT i.state, i.covers_from, i.covers_to
+    FROM runs AS i
+    WHERE i.region = t.region AND i.schedule_id = t.schedule_id AND i.scheduled_for = t.last_run
+    LIMIT 1
+  ) AS p ON true
   WHERE s.region = $1 AND s.tenant_id = $2::UUID AND s.id = $3::UUID AND s.deleted_at IS NULL AND t.fence = $4::INT8
   FOR UPDATE OF t
 ), moved AS (

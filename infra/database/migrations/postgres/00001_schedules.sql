@@ -20,7 +20,7 @@ CREATE TABLE schedules (
   created_at    TIMESTAMPTZ NOT NULL,
   updated_at    TIMESTAMPTZ NOT NULL,
   deleted_at    TIMESTAMPTZ NULL,
-  CONSTRAINT schedules_pkey PRIMARY KEY (region, id),
+  CONSTRAINT schedules_pkey PRIMARY KEY (id, region),
   CONSTRAINT schedules_misfire_ck CHECK (misfire IN ('run_once', 'skip', 'run_all')),
   CONSTRAINT schedules_overlap_ck CHECK (overlap IN ('skip', 'allow', 'queue_one', 'cancel_previous')),
   CONSTRAINT schedules_max_attempts_ck CHECK (max_attempts > 0)

@@ -13,4 +13,4 @@ CREATE TABLE timers (
   CONSTRAINT timers_pkey PRIMARY KEY (region, shard, fire_at, schedule_id),
   CONSTRAINT timers_shard_ck CHECK (shard BETWEEN 0 AND 63)
 );
-CREATE UNIQUE INDEX timers_schedule_key ON timers (region, schedule_id);
+CREATE UNIQUE INDEX timers_schedule_key ON timers (schedule_id, region);

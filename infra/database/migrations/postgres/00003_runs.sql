@@ -28,7 +28,7 @@ CREATE TABLE runs (
   finished_at      TIMESTAMPTZ NULL,
   result           JSONB NULL,
   error            TEXT NULL,
-  CONSTRAINT runs_pkey PRIMARY KEY (region, schedule_id, scheduled_for),
+  CONSTRAINT runs_pkey PRIMARY KEY (schedule_id, scheduled_for, region),
   CONSTRAINT runs_state_ck CHECK (state IN ('queued', 'running', 'retrying', 'succeeded', 'dead', 'skipped', 'canceled')),
   CONSTRAINT runs_cause_ck CHECK (cause IN ('schedule', 'catch_up', 'manual', 'backfill')),
   CONSTRAINT runs_wake_ck CHECK ((wake_at IS NULL) = (state NOT IN ('queued', 'running', 'retrying')))

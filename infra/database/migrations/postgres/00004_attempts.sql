@@ -9,5 +9,5 @@ CREATE TABLE attempts (
   started_at    TIMESTAMPTZ NULL,
   finished_at   TIMESTAMPTZ NOT NULL,
   error         TEXT NOT NULL,
-  CONSTRAINT attempts_pkey PRIMARY KEY (region, schedule_id, scheduled_for, attempt)
+  CONSTRAINT attempts_pkey PRIMARY KEY (schedule_id, scheduled_for, attempt, region)
 );

@@ -1,0 +1,7 @@
+package database
+
+// Statements returns the embedded statements by name.
+func Statements() (map[string]string, error) { return loadStatements(nil) }
+
+// MigrationFiles is the embedded folder of migrations.
+var MigrationFiles = migrationFiles
