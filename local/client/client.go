@@ -1,0 +1,225 @@
+// Package client speaks to the HTTP API for the command line, and exists so
+// that commands deal in schedules and in errors a person can act upon.
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/fencepost/fencepost/core"
+	"github.com/fencepost/fencepost/core/api"
+)
+
+const (
+	// requestTimeout is longer than what the API gives itself, so that its own
+	// answer wins.
+	requestTimeout = 15 * time.Second
+	// maxAnswerBytes holds a full page of the largest schedules.
+	maxAnswerBytes = 512 << 20
+	// pageLimit is small enough for a page of large payloads.
+	pageLimit = 200
+	// maxPages bounds walks; it is enough for the ten million schedules that
+	// the product is made for.
+	maxPages = 50_000
+)
+
+var errRequestTimeout = errors.New("no answer within 15 seconds")
+
+// Client calls one API with one key. It is safe for concurrent use. Each call
+// ends within 15 seconds; none is sent twice.
+type Client struct {
+	base string
+	key  string
+	http *http.Client
+}
+
+// New returns a client for the profile's API. It fails when the URL is none.
+// Redirects are not followed, so that the key stays with that API.
+func New(p Profile) (*Client, error) {
+	u, err := url.Parse(p.URL)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil {
+		return nil, errors.New("the URL of the API must look like http://127.0.0.1:8080")
+	}
+	return &Client{
+		base: strings.TrimRight(p.URL, "/"),
+		key:  p.Key,
+		http: &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
+	}, nil
+}
+
+// Schedules returns a page of at most limit schedules, oldest first. The empty
+// cursor is the first page.
+func (c *Client) Schedules(ctx context.Context, cursor string, limit int) (api.List[api.Schedule], error) {
+	var list api.List[api.Schedule]
+	return list, c.do(ctx, http.MethodGet, "/v1/schedules?"+query(limit, "cursor", cursor), nil, &list)
+}
+
+// AllSchedules yields every schedule, page by page, and ends with the first
+// error.
+func (c *Client) AllSchedules(ctx context.Context) iter.Seq2[api.Schedule, error] {
+	return func(yield func(api.Schedule, error) bool) {
+		cursor := ""
+		for range maxPages {
+			list, err := c.Schedules(ctx, cursor, pageLimit)
+			if err != nil {
+				yield(api.Schedule{}, err)
+				return
+			}
+			for _, s := range list.Items {
+				if !yield(s, nil) {
+					return
+				}
+			}
+			if list.NextCursor == nil {
+				return
+			}
+			cursor = *list.NextCursor
+		}
+		yield(api.Schedule{}, fmt.Errorf("list schedules: more than %d pages", maxPages))
+	}
+}
+
+// Find returns the schedule with this id or, if there is none, with this name.
+// A name is found by reading the list, which takes a while if it is long.
+func (c *Client) Find(ctx context.Context, idOrName string) (api.Schedule, error) {
+	if id, err := uuid.Parse(idOrName); err == nil && id.String() == idOrName {
+		s, err := c.Schedule(ctx, idOrName)
+		if !IsCode(err, core.ErrNotFound.Kind) {
+			return s, err
+		}
+	}
+	for s, err := range c.AllSchedules(ctx) {
+		if err != nil || s.Name == idOrName {
+			return s, err
+		}
+	}
+	return api.Schedule{}, fmt.Errorf("no schedule has the id or name %q", idOrName)
+}
+
+// Schedule returns one schedule by its id.
+func (c *Client) Schedule(ctx context.Context, id string) (api.Schedule, error) {
+	var s api.Schedule
+	return s, c.do(ctx, http.MethodGet, "/v1/schedules/"+url.PathEscape(id), nil, &s)
+}
+
+// Create makes a schedule and returns it as stored.
+func (c *Client) Create(ctx context.Context, in api.ScheduleInput) (api.Schedule, error) {
+	var s api.Schedule
+	return s, c.do(ctx, http.MethodPost, "/v1/schedules", in, &s)
+}
+
+// Pause pauses a schedule and returns it.
+func (c *Client) Pause(ctx context.Context, id string) (api.Schedule, error) {
+	var s api.Schedule
+	return s, c.do(ctx, http.MethodPost, "/v1/schedules/"+url.PathEscape(id)+"/pause", nil, &s)
+}
+
+// Resume resumes a schedule and returns it.
+func (c *Client) Resume(ctx context.Context, id string) (api.Schedule, error) {
+	var s api.Schedule
+	return s, c.do(ctx, http.MethodPost, "/v1/schedules/"+url.PathEscape(id)+"/resume", nil, &s)
+}
+
+// Delete deletes a schedule.
+func (c *Client) Delete(ctx context.Context, id string) error {
+	return c.do(ctx, http.MethodDelete, "/v1/schedules/"+url.PathEscape(id), nil, nil)
+}
+
+// Trigger runs a schedule at once and returns the run.
+func (c *Client) Trigger(ctx context.Context, id string) (api.Run, error) {
+	var r api.Run
+	return r, c.do(ctx, http.MethodPost, "/v1/schedules/"+url.PathEscape(id)+"/trigger", nil, &r)
+}
+
+// Runs returns a page of at most limit runs of a schedule, newest first, whose
+// slot is before the given RFC 3339 time; empty is the first page.
+func (c *Client) Runs(ctx context.Context, schedule, before string, limit int) (api.List[api.Run], error) {
+	var list api.List[api.Run]
+	return list, c.do(ctx, http.MethodGet, "/v1/schedules/"+url.PathEscape(schedule)+"/runs?"+query(limit, "before", before), nil, &list)
+}
+
+// Run returns one run with its failed attempts.
+func (c *Client) Run(ctx context.Context, id string) (api.RunDetail, error) {
+	var r api.RunDetail
+	return r, c.do(ctx, http.MethodGet, "/v1/runs/"+url.PathEscape(id), nil, &r)
+}
+
+func query(limit int, cursorName, cursor string) string {
+	values := url.Values{"limit": {strconv.Itoa(limit)}}
+	if cursor != "" {
+		values.Set(cursorName, cursor)
+	}
+	return values.Encode()
+}
+
+// do sends one request. A nil in has no body, a nil out expects none.
+func (c *Client) do(ctx context.Context, method, path string, in, out any) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, requestTimeout, errRequestTimeout)
+	defer cancel()
+	var body io.Reader
+	if in != nil {
+		text, err := json.Marshal(in)
+		if err != nil {
+			return fmt.Errorf("encode the request: %w", err)
+		}
+		body = bytes.NewReader(text)
+	}
+	r, err := http.NewRequestWithContext(ctx, method, c.base+path, body)
+	if err != nil {
+		return fmt.Errorf("make the request: %w", err)
+	}
+	r.Header.Set("Authorization", "Bearer "+c.key)
+	r.Header.Set("Accept", "application/json")
+	if in != nil {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	w, err := c.http.Do(r)
+	if err != nil {
+		return c.unreachable(ctx, err)
+	}
+	defer func() { _ = w.Body.Close() }() // it was read or is not wanted
+	text, err := io.ReadAll(io.LimitReader(w.Body, maxAnswerBytes))
+	if err != nil {
+		return c.unreachable(ctx, err)
+	}
+	if w.StatusCode < 200 || w.StatusCode > 299 {
+		return c.refused(w, text)
+	}
+	if out == nil {
+		return nil
+	}
+	if err := json.Unmarshal(text, out); err != nil {
+		return fmt.Errorf("the answer of %s is not from Fencepost", c.base)
+	}
+	return nil
+}
+
+// unreachable says what a person can do about a request without an answer.
+func (c *Client) unreachable(ctx context.Context, err error) error {
+	var dial *net.OpError
+	switch cause := context.Cause(ctx); {
+	case cause != nil:
+		return fmt.Errorf("call %s: %w", c.base, cause)
+	case errors.As(err, &dial) && dial.Op == "dial":
+		return fmt.Errorf("nothing answers at %s; start it with fencepost up, or set %s: %w", c.base, EnvURL, dial.Err)
+	default:
+		var ue *url.Error
+		if errors.As(err, &ue) {
+			err = ue.Err // the rest repeats the URL
+		}
+		return fmt.Errorf("call %s: %w", c.base, err)
+	}
+}

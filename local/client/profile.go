@@ -1,0 +1,123 @@
+package client
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// The variables that take precedence over the profile.
+const (
+	EnvURL = "FENCEPOST_URL"
+	EnvKey = "FENCEPOST_API_KEY"
+)
+
+// maxProfileBytes bounds what is read of a file that may not be ours.
+const maxProfileBytes = 64 << 10
+
+// Profile says where the API is and who asks. The key is a secret.
+type Profile struct {
+	URL string `json:"url"`
+	Key string `json:"key"`
+}
+
+// ErrNoProfile says that neither the environment nor a profile names an API.
+var ErrNoProfile = errors.New("no API is known; start one with fencepost up, or set " + EnvURL + " and " + EnvKey)
+
+// ProfilePath returns where the profile is: below $XDG_CONFIG_HOME, or below
+// ~/.config without one. It fails when there is no home folder either.
+func ProfilePath(getenv func(string) string) (string, error) {
+	dir := getenv("XDG_CONFIG_HOME")
+	if !filepath.IsAbs(dir) { // the specification says to ignore relative ones
+		home := getenv("HOME")
+		if home == "" {
+			var err error
+			if home, err = os.UserHomeDir(); err != nil {
+				return "", fmt.Errorf("find the profile: %w", err)
+			}
+		}
+		dir = filepath.Join(home, ".config")
+	}
+	return filepath.Join(dir, "fencepost", "profile.json"), nil
+}
+
+// ReadProfile reads the file that SaveProfile wrote; ErrNoProfile if there is
+// none.
+func ReadProfile(path string) (Profile, error) {
+	var p Profile
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return p, ErrNoProfile
+	case err != nil:
+		return p, fmt.Errorf("read the profile: %w", err)
+	case info.Size() > maxProfileBytes:
+		return p, fmt.Errorf("read the profile: %s is larger than %d bytes", path, maxProfileBytes)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return p, fmt.Errorf("read the profile: %w", err)
+	}
+	if err := json.Unmarshal(text, &p); err != nil {
+		// The parser's error could repeat a part of the key.
+		return Profile{}, fmt.Errorf("read the profile: %s is not valid; remove it and run fencepost up again", path)
+	}
+	return p, nil
+}
+
+// LoadProfile returns the profile with what the environment overrides. A URL of
+// the environment does not get the key of the profile unless it is the
+// profile's own, so that no key goes to a stranger.
+func LoadProfile(getenv func(string) string) (Profile, error) {
+	p := Profile{URL: getenv(EnvURL), Key: getenv(EnvKey)}
+	if p.URL != "" && p.Key != "" {
+		return p, nil
+	}
+	path, err := ProfilePath(getenv)
+	if err != nil {
+		return p, err
+	}
+	stored, err := ReadProfile(path)
+	if err != nil && (!errors.Is(err, ErrNoProfile) || p.URL == "") {
+		return p, err
+	}
+	if p.URL == "" {
+		p.URL = stored.URL
+	}
+	if p.Key == "" && p.URL == stored.URL {
+		p.Key = stored.Key
+	}
+	if p.Key == "" {
+		return p, fmt.Errorf("no key is known for %s; set %s", p.URL, EnvKey)
+	}
+	return p, nil
+}
+
+// SaveProfile writes the profile so that at no time anybody but its owner can
+// read it, and so that a reader finds the old one or the new one, whole.
+func SaveProfile(path string, p Profile) (err error) {
+	text, err := json.MarshalIndent(p, "", "  ")
+	if err != nil {
+		return fmt.Errorf("save the profile: %w", err)
+	}
+	dir := filepath.Dir(path)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("save the profile: %w", err)
+	}
+	file, err := os.CreateTemp(dir, ".profile-*") // mode 0600
+	if err != nil {
+		return fmt.Errorf("save the profile: %w", err)
+	}
+	_, err = file.Write(append(text, '\n'))
+	err = errors.Join(err, file.Sync(), file.Close())
+	if err == nil {
+		err = os.Rename(file.Name(), path)
+	}
+	if err != nil {
+		return fmt.Errorf("save the profile: %w", errors.Join(err, os.Remove(file.Name())))
+	}
+	return nil
+}

@@ -1,0 +1,128 @@
+package client_test
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fencepost/fencepost/local/client"
+)
+
+// env is an environment of a test's own.
+func env(pairs map[string]string) func(string) string {
+	return func(name string) string { return pairs[name] }
+}
+
+func TestProfilePath(t *testing.T) {
+	t.Parallel()
+	for want, vars := range map[string]map[string]string{
+		"/x/fencepost/profile.json":         {"XDG_CONFIG_HOME": "/x", "HOME": "/h"},
+		"/h/.config/fencepost/profile.json": {"XDG_CONFIG_HOME": "relative", "HOME": "/h"},
+	} {
+		if got, err := client.ProfilePath(env(vars)); got != want || err != nil {
+			t.Errorf("path is %q, want %q: %v", got, want, err)
+		}
+	}
+}
+
+func TestEnvironmentOverridesProfile(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	stored := client.Profile{URL: "http://stored", Key: "fp_stored"}
+	if err := client.SaveProfile(filepath.Join(dir, "fencepost", "profile.json"), stored); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		url, key string
+		want     client.Profile
+		fails    bool
+	}{
+		{"", "", stored, false},
+		{"http://other", "fp_other", client.Profile{URL: "http://other", Key: "fp_other"}, false},
+		{"", "fp_other", client.Profile{URL: "http://stored", Key: "fp_other"}, false},
+		{"http://stored", "", stored, false},
+		{"http://other", "", client.Profile{URL: "http://other"}, true}, // the stored key is not for it
+	} {
+		got, err := client.LoadProfile(env(map[string]string{"XDG_CONFIG_HOME": dir, "FENCEPOST_URL": c.url, "FENCEPOST_API_KEY": c.key}))
+		if diff := cmp.Diff(c.want, got); diff != "" || (err != nil) != c.fails {
+			t.Errorf("%q %q: %v %s", c.url, c.key, err, diff)
+		}
+	}
+}
+
+func TestNoProfile(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if _, err := client.LoadProfile(env(map[string]string{"XDG_CONFIG_HOME": dir})); !errors.Is(err, client.ErrNoProfile) {
+		t.Error(err)
+	}
+	if _, err := client.LoadProfile(env(map[string]string{"XDG_CONFIG_HOME": dir, "FENCEPOST_URL": "http://x"})); err == nil || !strings.Contains(err.Error(), "FENCEPOST_API_KEY") {
+		t.Error(err)
+	}
+	if _, err := client.LoadProfile(env(map[string]string{"XDG_CONFIG_HOME": dir, "FENCEPOST_API_KEY": "fp_x"})); !errors.Is(err, client.ErrNoProfile) {
+		t.Error(err)
+	}
+}
+
+func TestDamagedProfileIsNotRepeated(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "profile.json")
+	for _, text := range []string{`{"url":"http://x","key":fp_secret}`, `"fp_secret"`, strings.Repeat("fp_secret", 10_000)} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		p, err := client.ReadProfile(path)
+		if err == nil || strings.Contains(err.Error(), "fp_") || p != (client.Profile{}) {
+			t.Errorf("%.20s: %+v %v", text, p, err)
+		}
+	}
+}
+
+func TestProfileIsPrivateAndWhole(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "new", "fencepost")
+	path := filepath.Join(dir, "profile.json")
+	var writers sync.WaitGroup
+	for _, key := range []string{"fp_a", "fp_b", "fp_c", "fp_d"} {
+		writers.Go(func() {
+			for range 20 {
+				if err := client.SaveProfile(path, client.Profile{URL: strings.Repeat("u", 1000), Key: key}); err != nil {
+					t.Error(err)
+				}
+				if p, err := client.ReadProfile(path); err != nil || len(p.Key) != 4 || len(p.URL) != 1000 {
+					t.Errorf("read %+v: %v", p, err)
+				}
+			}
+		})
+	}
+	writers.Wait()
+	for name, mode := range map[string]fs.FileMode{path: 0o600, dir: 0o700 | fs.ModeDir} {
+		if info, err := os.Stat(name); err != nil || info.Mode() != mode {
+			t.Errorf("%s has mode %v: %v", name, info.Mode(), err)
+		}
+	}
+	if files, err := os.ReadDir(dir); err != nil || len(files) != 1 {
+		t.Errorf("%v are left over: %v", files, err)
+	}
+}
+
+func TestFailedSaveLeavesNothing(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	path := filepath.Join(dir, "profile.json")
+	if err := os.MkdirAll(filepath.Join(path, "a folder in its place"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := client.SaveProfile(path, client.Profile{}); err == nil {
+		t.Error("a folder was overwritten")
+	}
+	if files, err := os.ReadDir(dir); err != nil || len(files) != 1 {
+		t.Errorf("%v are left over: %v", files, err)
+	}
+}
