@@ -3,6 +3,7 @@ package claimer
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/google/uuid"
@@ -17,9 +18,9 @@ import (
 const missDelay = 250 * time.Millisecond
 
 // claimUntil claims timers as their times come, until the process clock shows
-// next.
+// next or a look for more is worth while.
 func (c *Claimer) claimUntil(ctx context.Context, next time.Time) {
-	for ctx.Err() == nil {
+	for ctx.Err() == nil && !c.starved() {
 		wait := next.Sub(c.c.Clock.Now())
 		if wait <= 0 {
 			return
@@ -47,20 +48,22 @@ type result struct {
 }
 
 // claimDue claims what is due, each shard by a statement of its own, several
-// at once.
+// at once. A claim goes on when ctx ends: cut off, it would leave runs that
+// nobody publishes for the length of a dispatch lease.
 func (c *Claimer) claimDue(ctx context.Context) {
 	due := c.timers.due(c.clock.now(), c.c.Batch)
 	results := make([]result, 0, len(due))
 	for shard, batch := range due {
 		results = append(results, result{shard: shard, batch: batch})
 	}
+	whole := context.WithoutCancel(ctx)
 	var g errgroup.Group
 	g.SetLimit(c.c.Parallel)
 	for i := range results {
 		g.Go(func() error {
 			r := &results[i]
 			r.moves = c.plan(r.batch)
-			r.claimed, r.err = c.claim(ctx, r.shard, r.moves)
+			r.claimed, r.err = c.claim(whole, r.shard, r.moves)
 			return nil
 		})
 	}
@@ -112,10 +115,24 @@ func (c *Claimer) resolve(ctx context.Context, moves []core.Move, cause error) (
 	defer cancel()
 	claimed, err := c.c.Store.ReadClaimed(ctx, moves)
 	if err != nil {
+		c.unknown.add(moves)
 		return nil, errors.Join(cause, err)
 	}
 	c.publish(claimed)
 	return claimed, nil
+}
+
+// resolveAll looks up the claims whose outcome could not be learned so far.
+func (c *Claimer) resolveAll(ctx context.Context) error {
+	for moves := c.unknown.some(); len(moves) > 0; moves = c.unknown.some() {
+		claimed, err := c.c.Store.ReadClaimed(ctx, moves)
+		if err != nil {
+			return fmt.Errorf("look up claims: %w", err)
+		}
+		c.publish(claimed)
+		c.unknown.drop(len(moves))
+	}
+	return nil
 }
 
 func (c *Claimer) publish(claimed []core.Claimed) {
@@ -142,14 +159,15 @@ func (c *Claimer) settle(ctx context.Context, r *result) {
 		moved[k.Key.ScheduleID] = true
 	}
 	now := c.clock.now()
-	var missed, late []uuid.UUID
+	var missed, late []core.TimerRef
 	for i, e := range r.batch {
 		m := &r.moves[i]
+		ref := core.TimerRef{Shard: r.shard, FireAt: m.FireAt, ScheduleID: m.ScheduleID, Fence: m.Fence}
 		switch {
 		case !moved[m.ScheduleID]:
-			missed = append(missed, m.ScheduleID)
+			missed = append(missed, ref)
 		case !m.NextAt.After(now):
-			late = append(late, m.ScheduleID) // the database chose its fire_at
+			late = append(late, ref) // the database chose its fire_at
 		case m.NextAt.Before(now.Add(c.c.Ahead)):
 			e.Timer.FireAt, e.Timer.Done, e.Timer.LastRun = m.NextAt, m.Done, m.LastRun
 			e.Timer.Fence++
@@ -159,8 +177,7 @@ func (c *Claimer) settle(ctx context.Context, r *result) {
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, c.c.Timeout, errors.New("reading timers took too long"))
 	defer cancel()
-	if err := errors.Join(c.read(ctx, missed, missDelay), c.read(ctx, late, 0)); err != nil {
-		// The next look below the marks finds them.
+	if err := errors.Join(c.read(ctx, missed, missDelay), c.read(ctx, late, 0)); err != nil && !errors.Is(err, context.Canceled) {
 		c.c.Logger.Error("claim follow-up", "shard", r.shard, "error", err)
 	}
 }

@@ -99,6 +99,8 @@ type Claimer struct {
 	clock  *databaseClock
 	out    *dispatcher
 	sweeps *sweeper
+	// unknown are the claims whose outcome is still to be learned.
+	unknown backlog
 
 	// The process times of the last looks below the marks and of the last
 	// preload, and the rounds in a row that failed.
@@ -124,14 +126,15 @@ func New(c Config) (*Claimer, error) {
 // shards back and returns nil. It survives an unreachable database: it tries
 // again with growing gaps and loses nothing, since all state is there.
 func (c *Claimer) Run(ctx context.Context) error {
-	g, gctx := errgroup.WithContext(ctx)
-	g.Go(func() error { return c.out.run(gctx) })
-	g.Go(func() error { return c.loop(gctx) })
-	err := g.Wait()
+	// The dispatcher outlives the loop, whose last claim has runs to publish.
+	dispatch, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	var out errgroup.Group
+	out.Go(func() error { return c.out.run(dispatch) })
+	err := c.loop(ctx)
+	stop()
+	err = errors.Join(err, out.Wait())
 	c.shards.release(context.WithoutCancel(ctx))
-	if ctx.Err() != nil {
-		return nil
-	}
 	return err
 }
 
@@ -139,7 +142,7 @@ func (c *Claimer) Run(ctx context.Context) error {
 func (c *Claimer) loop(ctx context.Context) error {
 	next := c.c.Clock.Now()
 	for ctx.Err() == nil {
-		if c.c.Clock.Now().Before(next) {
+		if c.c.Clock.Now().Before(next) && !c.starved() {
 			c.claimUntil(ctx, next)
 			continue
 		}
@@ -147,6 +150,10 @@ func (c *Claimer) loop(ctx context.Context) error {
 	}
 	return nil
 }
+
+// starved reports whether a look is due early: there are more due timers than
+// the last one took, and room for them.
+func (c *Claimer) starved() bool { return c.failed == 0 && c.timers.hungry() }
 
 // pace returns when the next round is due: after PollEvery, after a growing gap
 // while rounds fail, or at once while a sweep found more than it could take.
@@ -169,7 +176,8 @@ func (c *Claimer) pace(err error) time.Time {
 	return now.Add(min(c.c.PollEvery<<min(c.failed, 4), 10*time.Second))
 }
 
-// round does what is due each second: leases, preload or poll, sweep.
+// round does what is due each second: leases, claims of unknown outcome,
+// preload or poll, sweep.
 func (c *Claimer) round(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, c.c.Timeout, errors.New("claimer round took too long"))
 	defer cancel()
@@ -181,8 +189,11 @@ func (c *Claimer) round(ctx context.Context) error {
 	if changed {
 		c.timers.keepOnly(c.shards.has)
 	}
+	if err := c.resolveAll(ctx); err != nil {
+		return err
+	}
 	wide := changed || now.Sub(c.lastWide) >= c.c.StragglerEvery
-	if changed || now.Sub(c.lastLoad) >= c.c.PreloadEvery {
+	if changed || c.timers.hungry() || now.Sub(c.lastLoad) >= c.c.PreloadEvery {
 		err = c.preload(ctx, wide)
 		c.lastLoad = now
 	} else {

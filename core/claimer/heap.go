@@ -19,7 +19,7 @@ type entry struct {
 }
 
 // timers holds what is due soon, a heap for each shard and each schedule once,
-// up to a limit in all: what does not fit is found again by a later poll. It is
+// up to a limit in all: what does not fit is found again by a later look. It is
 // not safe for concurrent use.
 type timers struct {
 	limit  int
@@ -27,10 +27,19 @@ type timers struct {
 	byID   map[uuid.UUID]*entry
 	// late are the entries whose at is not their fire_at, few at any time.
 	late map[uuid.UUID]*entry
+	// seen is how far the last look at each shard reached: no timer that was
+	// visible to it and due before then was left out.
+	seen map[int16]time.Time
+	// cut are the shards whose last look left timers out, for its own limit
+	// or this one's.
+	cut map[int16]bool
 }
 
 func newTimers(limit int) *timers {
-	return &timers{limit: limit, shards: map[int16]*entries{}, byID: map[uuid.UUID]*entry{}, late: map[uuid.UUID]*entry{}}
+	return &timers{
+		limit: limit, shards: map[int16]*entries{}, byID: map[uuid.UUID]*entry{}, late: map[uuid.UUID]*entry{},
+		seen: map[int16]time.Time{}, cut: map[int16]bool{},
+	}
 }
 
 // put adds a timer, to be claimed at the given time, or replaces the one of the
@@ -45,6 +54,7 @@ func (t *timers) put(e *entry) {
 		t.forget(id)
 	}
 	if len(t.byID) >= t.limit {
+		t.leaveOut(e.Timer.Shard, e.Timer.FireAt)
 		return
 	}
 	h := t.shards[e.Timer.Shard]
@@ -94,23 +104,82 @@ func (t *timers) due(now time.Time, n int) map[int16][]*entry {
 	return out
 }
 
-// mark returns the low-water mark of a shard's polls: nothing below it can be
-// due and unknown.
-func (t *timers) mark(shard int16, now time.Time) time.Time {
-	low := now.Add(-lowDistance)
-	if h := t.shards[shard]; h != nil && len(*h) > 0 && (*h)[0].Timer.FireAt.Before(low) {
-		low = (*h)[0].Timer.FireAt
+// looked notes a look at the given shards at now, the database's time, that
+// returned at most limit timers of each, soonest first. A write that was under
+// way may yet become visible up to lowDistance below.
+func (t *timers) looked(marks []core.ShardMark, found []core.TimerRef, limit int, now time.Time) {
+	n := map[int16]int{}
+	last := map[int16]time.Time{}
+	for _, r := range found {
+		n[r.Shard]++
+		last[r.Shard] = later(last[r.Shard], r.FireAt)
+	}
+	for _, m := range marks {
+		t.seen[m.Shard], t.cut[m.Shard] = now.Add(-lowDistance), false
+		if n[m.Shard] >= limit {
+			t.leaveOut(m.Shard, last[m.Shard])
+		}
+	}
+}
+
+// leaveOut notes that timers of the shard that are due from at on were not
+// taken.
+func (t *timers) leaveOut(shard int16, at time.Time) {
+	t.cut[shard] = true
+	t.seen[shard] = earlier(t.seen[shard], at)
+}
+
+// hungry reports whether a shard has used up what its last look brought and
+// that look had left timers out, which now have room.
+func (t *timers) hungry() bool {
+	if len(t.byID) > t.limit/2 {
+		return false
+	}
+	for shard, cut := range t.cut {
+		if h := t.shards[shard]; cut && (h == nil || len(*h) == 0) {
+			return true
+		}
+	}
+	return false
+}
+
+// mark returns the low-water mark of a shard's looks: nothing below it can be
+// due and unknown. It is zero for a shard never looked at.
+func (t *timers) mark(shard int16) time.Time {
+	low := t.seen[shard]
+	if h := t.shards[shard]; h != nil && len(*h) > 0 {
+		low = earlier(low, (*h)[0].Timer.FireAt)
 	}
 	for _, e := range t.late {
-		if e.Timer.Shard == shard && e.Timer.FireAt.Before(low) {
-			low = e.Timer.FireAt
+		if e.Timer.Shard == shard {
+			low = earlier(low, e.Timer.FireAt)
 		}
 	}
 	return low
 }
 
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
+}
+
 // keepOnly drops the timers of shards that are no longer held.
 func (t *timers) keepOnly(held func(int16) bool) {
+	for shard := range t.seen {
+		if !held(shard) {
+			delete(t.seen, shard)
+			delete(t.cut, shard)
+		}
+	}
 	for shard, h := range t.shards {
 		if held(shard) {
 			continue

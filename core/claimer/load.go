@@ -3,7 +3,6 @@ package claimer
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -12,18 +11,21 @@ import (
 	"github.com/fencepost/fencepost/core/spec"
 )
 
-// readChunk is how many timers are read by key at once.
-const readChunk = 1000
+// The limits of the store's looks and reads, for each shard and for each call.
+const (
+	preloadLimit = 10_000
+	pollLimit    = 1000
+	readChunk    = 1000
+)
 
 // marks returns the held shards with their low-water marks; a wide look has
 // none.
 func (c *Claimer) marks(wide bool) []core.ShardMark {
-	now := c.clock.now()
 	var out []core.ShardMark
 	for _, shard := range c.shards.list() {
 		m := core.ShardMark{Shard: shard}
 		if !wide {
-			m.Low = c.timers.mark(shard, now)
+			m.Low = c.timers.mark(shard)
 		}
 		out = append(out, m)
 	}
@@ -42,10 +44,19 @@ func (c *Claimer) preload(ctx context.Context, wide bool) error {
 		return err
 	}
 	c.clock.observe(now, sent)
+	c.timers.looked(marks, refs(found), preloadLimit, now)
 	for _, s := range found {
 		c.hold(ctx, s, s.Timer.FireAt)
 	}
 	return nil
+}
+
+func refs(found []core.Scheduled) []core.TimerRef {
+	out := make([]core.TimerRef, len(found))
+	for i, s := range found {
+		out[i] = core.TimerRef{Shard: s.Timer.Shard, FireAt: s.Timer.FireAt, ScheduleID: s.Timer.ScheduleID, Fence: s.Timer.Fence}
+	}
+	return out
 }
 
 // poll finds timers that were made or edited to be due soon.
@@ -55,29 +66,40 @@ func (c *Claimer) poll(ctx context.Context, wide bool) error {
 	if len(marks) == 0 {
 		return nil
 	}
-	refs, now, err := c.c.Store.Poll(ctx, marks, 2*c.c.PollEvery)
+	found, now, err := c.c.Store.Poll(ctx, marks, 2*c.c.PollEvery)
 	if err != nil {
 		return err
 	}
 	c.clock.observe(now, sent)
-	var unknown []uuid.UUID
-	for _, r := range refs {
+	c.timers.looked(marks, found, pollLimit, now)
+	var unknown []core.TimerRef
+	for _, r := range found {
 		if !c.timers.knows(r) {
-			unknown = append(unknown, r.ScheduleID)
+			unknown = append(unknown, r)
 		}
 	}
 	return c.read(ctx, unknown, 0)
 }
 
-// read loads timers by schedule and holds those that are due within the
-// preload's reach, no earlier than delay from now.
-func (c *Claimer) read(ctx context.Context, ids []uuid.UUID, delay time.Duration) error {
-	for chunk := range slices.Chunk(ids, readChunk) {
+// read loads the named timers as they are now and holds those that are due
+// within the preload's reach, no earlier than delay from now. After an error
+// the next look finds them.
+func (c *Claimer) read(ctx context.Context, named []core.TimerRef, delay time.Duration) error {
+	for len(named) > 0 {
+		chunk := named[:min(len(named), readChunk)]
+		ids := make([]uuid.UUID, len(chunk))
+		for i, r := range chunk {
+			ids[i] = r.ScheduleID
+		}
 		sent := c.c.Clock.Now()
-		found, now, err := c.c.Store.ReadTimers(ctx, chunk)
+		found, now, err := c.c.Store.ReadTimers(ctx, ids)
 		if err != nil {
+			for _, r := range named {
+				c.timers.leaveOut(r.Shard, r.FireAt)
+			}
 			return fmt.Errorf("read timers again: %w", err)
 		}
+		named = named[len(chunk):]
 		if len(found) > 0 {
 			c.clock.observe(now, sent)
 		}

@@ -2,6 +2,7 @@ package claimer
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -38,6 +39,10 @@ func (s *sweeper) sweep(ctx context.Context, shards []int16, wide bool) error {
 			marks[i].Low = s.lows[shard]
 		}
 	}
+	// The sweep goes on when ctx ends, as a claim does: what it took is to be
+	// published.
+	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), s.c.Timeout, errors.New("sweep took too long"))
+	defer cancel()
 	swept, now, err := s.c.Store.Sweep(ctx, core.SweepOptions{
 		Marks: marks, DispatchLease: s.c.DispatchLease, MaxDispatchLease: s.c.MaxDispatchLease, Backoff: s.c.Backoff,
 		Queues: s.c.Queues, Lost: s.lost,
