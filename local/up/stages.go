@@ -1,0 +1,179 @@
+package up
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/fencepost/fencepost/core"
+	"github.com/fencepost/fencepost/core/api"
+	"github.com/fencepost/fencepost/core/claimer"
+	"github.com/fencepost/fencepost/core/executor"
+	"github.com/fencepost/fencepost/core/schedules"
+	"github.com/fencepost/fencepost/infra/exectarget"
+	"github.com/fencepost/fencepost/infra/httptarget"
+	"github.com/fencepost/fencepost/infra/inprocess"
+)
+
+// targets are what this process can execute, by queue.
+func (p *process) targets() map[string]core.Target {
+	t := map[string]core.Target{"http": httptarget.New(httptarget.Config{AllowPrivate: p.c.AllowPrivate})}
+	if p.c.AllowExec {
+		t["exec"] = exectarget.New(exectarget.Config{})
+	}
+	return t
+}
+
+// stages returns the loops of the claimer and the executor roles. In one
+// process the claimer hands runs to the executor through a queue; alone it
+// leaves them in the database, where the executor's relay finds them.
+func (p *process) stages() ([]func(context.Context) error, error) {
+	targets := p.targets()
+	names := make([]string, 0, len(targets))
+	for name := range targets {
+		names = append(names, name)
+	}
+	queue, err := inprocess.New(inprocess.Config{Queues: names})
+	if err != nil {
+		return nil, err
+	}
+	var run []func(context.Context) error
+	if p.c.has(RoleClaimer) {
+		cc := claimer.Config{Store: p.db, Clock: p.clock, Owner: p.owner, Logger: p.c.Logger}
+		if p.c.has(RoleExecutor) {
+			cc.Publisher, cc.Queues = queue, names
+		}
+		c, err := claimer.New(cc)
+		if err != nil {
+			return nil, err
+		}
+		run = append(run, c.Run)
+	} else if p.c.has(RoleExecutor) {
+		r, err := claimer.NewRelay(claimer.Config{
+			Store: p.db, Clock: p.clock, Publisher: queue, Queues: names, Logger: p.c.Logger, PollEvery: 500 * time.Millisecond,
+		}, func() bool { return roomy(queue, names) })
+		if err != nil {
+			return nil, err
+		}
+		run = append(run, r.Run)
+	}
+	if p.c.has(RoleExecutor) {
+		e, err := executor.New(executor.Config{Store: p.db, Queue: queue, Clock: p.clock, Targets: targets, Logger: p.c.Logger, OnFinish: p.print})
+		if err != nil {
+			return nil, err
+		}
+		run = append(run, e.Run)
+	}
+	return run, nil
+}
+
+// roomy reports whether each queue can take what a sweep finds at most.
+func roomy(q *inprocess.Queue, names []string) bool {
+	for _, name := range names {
+		if q.Len(name) > 1000 {
+			return false
+		}
+	}
+	return true
+}
+
+func (p *process) handler() (http.Handler, error) {
+	return api.New(api.Config{
+		Service: schedules.New(p.db, p.c.Region, p.targets()), Keys: p.db, Ready: p.db.Ping, Clock: p.clock,
+		Logger: p.c.Logger, Version: p.c.Version,
+	})
+}
+
+// serveHTTP serves until ctx is done and then lets requests under way finish.
+func (p *process) serveHTTP(ctx context.Context, l net.Listener, h http.Handler) error {
+	server := &http.Server{
+		Handler: h, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 15 * time.Second, WriteTimeout: 30 * time.Second,
+		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
+	}
+	failed := make(chan error, 1)
+	go func() { failed <- server.Serve(l) }()
+	select {
+	case err := <-failed:
+		return fmt.Errorf("serve http: %w", err)
+	case <-ctx.Done():
+	}
+	limit, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), 2*time.Second, errors.New("shutting down http took too long"))
+	defer cancel()
+	if err := server.Shutdown(limit); err != nil {
+		return server.Close()
+	}
+	return nil
+}
+
+// defaultTenant owns what the key of the profile makes.
+var defaultTenant = uuid.MustParse("00000000-0000-7000-8000-000000000001")
+
+// key returns an API key that the database knows: the one of an earlier start,
+// or a new one.
+func (p *process) key(ctx context.Context, url string) (string, error) {
+	if p.c.LoadKey != nil {
+		if key := p.c.LoadKey(url); key != "" {
+			_, err := p.db.FindKey(ctx, api.HashKey(key))
+			if err == nil || !errors.Is(err, core.ErrNotFound) {
+				return key, err
+			}
+		}
+	}
+	key, hash := api.NewKey()
+	return key, p.db.AddKey(ctx, core.APIKey{Hash: hash, TenantID: defaultTenant, Name: "up", Scopes: []string{"admin"}})
+}
+
+// greet prints what matters, once the API answers.
+func (p *process) greet(ctx context.Context, l net.Listener) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "Fencepost %s: %s on %s\n", p.c.Version, strings.Join(p.c.Roles, ", "), p.kind)
+	if p.c.DatabaseURL == "" {
+		fmt.Fprintf(&b, "  data      %s\n", p.c.DataDir)
+	}
+	if l != nil {
+		url := "http://" + l.Addr().String()
+		key, err := p.key(ctx, url)
+		if err != nil {
+			return fmt.Errorf("make an API key: %w", err)
+		}
+		fmt.Fprintf(&b, "  API       %s\n", url)
+		if p.c.SaveProfile != nil {
+			path, err := p.c.SaveProfile(url, key)
+			if err != nil {
+				return fmt.Errorf("write the profile: %w", err)
+			}
+			fmt.Fprintf(&b, "  key       in %s\n", path)
+		}
+		if p.fresh && p.c.AllowExec && p.c.FirstStart != nil {
+			line, err := p.c.FirstStart(ctx, url, key)
+			if err != nil {
+				return fmt.Errorf("first start: %w", err)
+			}
+			fmt.Fprintf(&b, "  imported  %s\n", line)
+		}
+	}
+	if p.c.AllowExec {
+		b.WriteString("  exec      allowed: whoever has a key can run commands here\n")
+	}
+	b.WriteString("  stop      Ctrl-C\n")
+	fmt.Fprint(p.c.Out, b.String())
+	return nil
+}
+
+// print writes the line of one attempt.
+func (p *process) print(r executor.Report) {
+	what := string(r.State)
+	if r.Error != "" {
+		line, _, _ := strings.Cut(r.Error, "\n")
+		what += ": " + line
+	}
+	e := r.Execution
+	fmt.Fprintf(p.c.Out, "%s  %s  %s  slot %s  attempt %d  took %s\n", p.clock.Now().UTC().Format(time.TimeOnly), e.Name, what,
+		e.Key.Slot.Format(time.RFC3339), e.Attempt, r.Took.Round(time.Millisecond))
+}

@@ -1,0 +1,247 @@
+// Package up runs all of Fencepost in one process, on a database of its own if
+// none is given: it is the whole product on a laptop, and each role of it on a
+// server.
+package up
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/fencepost/fencepost/core"
+	"github.com/fencepost/fencepost/infra/clock"
+	"github.com/fencepost/fencepost/infra/database"
+	"github.com/fencepost/fencepost/infra/embedded"
+)
+
+// The roles that a process can have.
+const (
+	RoleAPI      = "api"
+	RoleClaimer  = "claimer"
+	RoleExecutor = "executor"
+)
+
+// Roles are all roles, in the order in which they start.
+func Roles() []string { return []string{RoleAPI, RoleClaimer, RoleExecutor} }
+
+// Config says what to run. Out is required; every other zero value has a
+// default or switches something off.
+type Config struct {
+	// DatabaseURL is the database to use. Empty starts an embedded one.
+	DatabaseURL string
+	// DataDir holds the embedded database. Defaults to
+	// embedded.DefaultDataDir.
+	DataDir string
+	Listen  string   // defaults to 127.0.0.1:8080
+	Roles   []string // defaults to all
+	Region  string   // defaults to "local"
+	// AllowExec lets schedules run commands on this machine.
+	AllowExec bool
+	// AllowPrivate lets the http target call private addresses.
+	AllowPrivate bool
+	// Keep is how long history is kept. Defaults to 30 days.
+	Keep    time.Duration
+	Version string
+	// Out gets what a person should see: a summary, then a line for each run.
+	Out    io.Writer
+	Logger *slog.Logger // defaults to slog.Default
+	// SaveProfile stores the address and the key for the other commands and
+	// returns where. Nil stores nothing.
+	SaveProfile func(url, key string) (string, error)
+	// LoadKey returns a key that an earlier start stored for this address, or
+	// "". Nil knows none.
+	LoadKey func(url string) string
+	// FirstStart is called once for a new embedded database, when the API
+	// answers, and returns a line for the summary.
+	FirstStart func(ctx context.Context, url, key string) (string, error)
+}
+
+func (c Config) withDefaults() (Config, error) {
+	if c.Out == nil {
+		return c, errors.New("up: out is required")
+	}
+	if c.Listen == "" {
+		c.Listen = "127.0.0.1:8080"
+	}
+	if len(c.Roles) == 0 {
+		c.Roles = Roles()
+	}
+	for _, r := range c.Roles {
+		if !slices.Contains(Roles(), r) {
+			return c, core.Invalid("roles", "knows %s; write them with commas between", strings.Join(Roles(), ", "))
+		}
+	}
+	if c.Region == "" {
+		c.Region = "local"
+	}
+	if c.Keep == 0 {
+		c.Keep = 30 * 24 * time.Hour
+	}
+	if c.Logger == nil {
+		c.Logger = slog.Default()
+	}
+	return c, nil
+}
+
+func (c Config) has(role string) bool { return slices.Contains(c.Roles, role) }
+
+// process is what one call of Run holds.
+type process struct {
+	c     Config
+	clock core.Clock
+	owner string
+	db    *database.DB
+	// kind names the database for the summary.
+	kind  string
+	fresh bool // the embedded database is new
+}
+
+// Run runs the roles until ctx is done, then drains for a few seconds and stops
+// what it started. It fails when the database cannot be reached at the start,
+// the address is taken or another process holds the data folder.
+func Run(ctx context.Context, c Config) (err error) {
+	c, err = c.withDefaults()
+	if err != nil {
+		return err
+	}
+	host, _ := os.Hostname() // empty is fine: the rest of the name is unique
+	p := &process{c: c, clock: clock.System{}, owner: fmt.Sprintf("%s-%d-%s", host, os.Getpid(), uuid.NewString()[:8])}
+	listener, err := p.listen(ctx)
+	if err != nil {
+		return err
+	}
+	if listener != nil {
+		// The server closes it too; a second close changes nothing.
+		defer func() { _ = listener.Close() }()
+	}
+	url := c.DatabaseURL
+	if url == "" {
+		server, serr := p.startEmbedded(ctx)
+		if serr != nil {
+			return serr
+		}
+		defer func() { err = errors.Join(err, stop(ctx, server)) }()
+		url = server.URL()
+		p.kind = server.Kind()
+	} else {
+		p.kind = "the database at " + database.Address(url)
+	}
+	if err := p.openDatabase(ctx, url); err != nil {
+		return err
+	}
+	defer p.db.Close()
+	return p.serve(ctx, listener)
+}
+
+// listen takes the address before anything is started, so that a second
+// process fails at once.
+func (p *process) listen(ctx context.Context) (net.Listener, error) {
+	if !p.c.has(RoleAPI) {
+		return nil, nil
+	}
+	var lc net.ListenConfig
+	l, err := lc.Listen(ctx, "tcp", p.c.Listen)
+	if err != nil {
+		return nil, fmt.Errorf("listen on %s (choose another address with --listen): %w", p.c.Listen, err)
+	}
+	return l, nil
+}
+
+func (p *process) startEmbedded(ctx context.Context) (*embedded.Server, error) {
+	if p.c.DataDir == "" {
+		dir, err := embedded.DefaultDataDir()
+		if err != nil {
+			return nil, err
+		}
+		p.c.DataDir = dir
+	}
+	return embedded.Start(ctx, embedded.Config{DataDir: p.c.DataDir, Clock: p.clock, Logger: p.c.Logger})
+}
+
+func stop(ctx context.Context, server *embedded.Server) error {
+	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), 10*time.Second, errors.New("stopping the database took too long"))
+	defer cancel()
+	return server.Stop(ctx)
+}
+
+func (p *process) openDatabase(ctx context.Context, url string) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, 5*time.Minute, errors.New("preparing the database took too long"))
+	defer cancel()
+	steps, err := database.Migrate(ctx, url, p.c.Region, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return err
+	}
+	p.fresh = steps > 0 && p.c.DatabaseURL == ""
+	p.db, err = database.Open(ctx, database.Config{
+		URL: url, Region: p.c.Region, MaxConns: int32(4 + 4*len(p.c.Roles)), ClaimPool: true, Logger: p.c.Logger, Clock: p.clock,
+	})
+	if err != nil {
+		return err
+	}
+	if err := p.db.EnsurePartitions(ctx); err != nil {
+		p.db.Close()
+		return err
+	}
+	return nil
+}
+
+// serve runs the roles until ctx is done or one of them fails.
+func (p *process) serve(ctx context.Context, listener net.Listener) error {
+	stages, err := p.stages()
+	if err != nil {
+		return err
+	}
+	g, gctx := errgroup.WithContext(ctx)
+	if listener != nil {
+		handler, err := p.handler()
+		if err != nil {
+			return err
+		}
+		g.Go(func() error { return p.serveHTTP(gctx, listener, handler) })
+	}
+	for _, run := range stages {
+		g.Go(func() error { return run(gctx) })
+	}
+	g.Go(func() error { return p.upkeep(gctx) })
+	g.Go(func() error { return p.greet(gctx, listener) })
+	err = g.Wait()
+	if ctx.Err() != nil && (err == nil || errors.Is(err, context.Canceled)) {
+		fmt.Fprintln(p.c.Out, "Stopped; nothing is lost: the next start goes on where this one ended.")
+		return nil
+	}
+	return err
+}
+
+// upkeep keeps the day partitions, at once and each hour.
+func (p *process) upkeep(ctx context.Context) error {
+	for ctx.Err() == nil {
+		if err := p.keepPartitions(ctx); err != nil && ctx.Err() == nil {
+			p.c.Logger.Error("upkeep", "error", err)
+		}
+		_ = p.clock.Sleep(ctx, time.Hour) // an error is ctx's end
+	}
+	return nil
+}
+
+func (p *process) keepPartitions(ctx context.Context) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, time.Minute, errors.New("upkeep took too long"))
+	defer cancel()
+	if err := p.db.EnsurePartitions(ctx); err != nil {
+		return err
+	}
+	dropped, err := p.db.DropExpired(ctx, p.c.Keep)
+	if dropped > 0 {
+		p.c.Logger.Info("dropped expired history", "days", dropped)
+	}
+	return err
+}
