@@ -1,0 +1,35 @@
+# Everything here works on a fresh machine with Go and either PostgreSQL's
+# programs, Docker, or a DATABASE_URL.
+
+GO ?= go
+BIN := bin/fencepost
+# Packages tested at once. Each database package starts a server of its own.
+JOBS ?= 2
+
+.DEFAULT_GOAL := help
+.PHONY: help run test check bench fmt build
+
+help: ## Say what there is
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+run: build ## Start everything on 127.0.0.1:8080, with sample schedules at the first start
+	@exec $(BIN) up --allow-exec
+
+test: ## Run all tests, on a real database
+	$(GO) test -count=1 -p $(JOBS) -timeout 10m ./...
+
+check: ## Format, vet and module files, without changing any
+	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); \
+	if [ -n "$$unformatted" ]; then echo "gofmt would change (make fmt does it):"; echo "$$unformatted"; exit 1; fi
+	$(GO) vet ./...
+	$(GO) mod tidy -diff
+	$(GO) mod verify
+
+bench: ## Run the benchmarks; pipe two runs into benchstat to compare them
+	$(GO) test -run '^$$' -bench . -benchmem ./core/...
+
+fmt: ## Format the code
+	gofmt -w $$(git ls-files '*.go')
+
+build:
+	@$(GO) build -o $(BIN) ./local/cmd/fencepost
