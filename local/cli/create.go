@@ -1,0 +1,155 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fencepost/fencepost/core/api"
+)
+
+// execQueue is the queue of the built-in target that runs commands.
+const execQueue = "exec"
+
+// createFlags are the flags of schedules create.
+type createFlags struct {
+	in api.ScheduleInput
+
+	command string
+	url     string
+	method  string
+	body    string
+	headers []string
+	queue   string
+	payload string
+
+	// An empty value may be meant; these tell.
+	bodyGiven, payloadGiven, attemptsGiven bool
+}
+
+func newSchedulesCreate(a *app) *cobra.Command {
+	var f createFlags
+	cmd := &cobra.Command{
+		Use:   "create --name NAME --spec SPEC (--command COMMAND | --url URL | --queue QUEUE)",
+		Short: "Create a schedule that runs a command, sends a request or feeds a queue",
+		Example: `  fencepost schedules create --name report --spec "0 3 * * *" --time-zone Europe/Berlin --command "make report"
+  fencepost schedules create --name ping --spec "every 15m" --url https://example.com/ping --method GET
+  fencepost schedules create --name once --spec "in 3d" --queue mails --payload '{"to":"all"}'`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			changed := cmd.Flags().Changed
+			f.bodyGiven, f.payloadGiven, f.attemptsGiven = changed("body"), changed("payload"), changed("max-attempts")
+			var err error
+			if f.in.Job, err = f.job(); err != nil {
+				return err
+			}
+			c, err := a.connect()
+			if err != nil {
+				return err
+			}
+			s, err := c.Create(cmd.Context(), f.in)
+			if err != nil {
+				return err
+			}
+			return a.say(cmd, s, "created %s: %s%s", s.Name, s.ID, nextRun(s))
+		},
+	}
+	f.register(cmd)
+	return cmd
+}
+
+func (f *createFlags) register(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVar(&f.in.Name, "name", "", "unique name of the schedule")
+	flags.StringVar(&f.in.Spec, "spec", "", `when: a cron expression, "every 15m", "at 2027-01-05T09:00" or "in 3d"`)
+	flags.StringVar(&f.in.TimeZone, "time-zone", "", "IANA zone of the spec (default UTC)")
+	flags.StringVar(&f.command, "command", "", "run this shell command")
+	flags.StringVar(&f.url, "url", "", "send a request to this URL")
+	flags.StringVar(&f.method, "method", "", "method of the request (default POST)")
+	flags.StringArrayVar(&f.headers, "header", nil, `header of the request, as "Name: value"; can be repeated`)
+	flags.StringVar(&f.body, "body", "", "body of the request; an object or array is sent as JSON, anything else as text")
+	flags.StringVar(&f.queue, "queue", "", "hand the job to the executors of this queue")
+	flags.StringVar(&f.payload, "payload", "", "JSON that goes with the job")
+	flags.StringVar(&f.in.Overlap, "overlap", "", "skip or allow a slot while a run is alive (default skip)")
+	flags.StringVar(&f.in.Timeout, "timeout", "", "limit of one attempt, such as 90s; 0s is none (default 15m, 60s with --url)")
+	flags.IntVar(&f.in.MaxAttempts, "max-attempts", 0, "attempts before a run is dead, the first included (default 5)")
+	flags.StringVar(&f.in.Window, "window", "", "spread starts over this time after the slot, such as 5m (default 0s)")
+	for _, name := range []string{"name", "spec"} {
+		_ = cmd.MarkFlagRequired(name) // fails only for a flag that does not exist
+	}
+	cmd.MarkFlagsOneRequired("command", "url", "queue")
+	cmd.MarkFlagsMutuallyExclusive("command", "url", "queue")
+}
+
+// job builds the job of the one form that was chosen.
+func (f *createFlags) job() (*api.JobInput, error) {
+	if f.url == "" && (f.method != "" || len(f.headers) > 0 || f.bodyGiven) {
+		return nil, usageError("--method, --header and --body go with --url only")
+	}
+	if f.attemptsGiven && f.in.MaxAttempts < 1 {
+		return nil, usageError("--max-attempts must be at least 1")
+	}
+	if f.queue == "" && f.payloadGiven {
+		return nil, usageError("--payload goes with --queue only")
+	}
+	switch {
+	case f.command != "":
+		return commandJob(f.command)
+	case f.url != "":
+		return f.httpJob()
+	case f.queue != "":
+		job := &api.JobInput{Queue: f.queue}
+		if f.payloadGiven {
+			if !json.Valid([]byte(f.payload)) {
+				return nil, usageError("--payload is not valid JSON")
+			}
+			job.Payload = json.RawMessage(f.payload)
+		}
+		return job, nil
+	default:
+		return nil, usageError("--command, --url or --queue is empty")
+	}
+}
+
+func commandJob(command string) (*api.JobInput, error) {
+	payload, err := json.Marshal(map[string]string{"command": command})
+	if err != nil {
+		return nil, fmt.Errorf("encode the command: %w", err)
+	}
+	return &api.JobInput{Queue: execQueue, Payload: payload}, nil
+}
+
+func (f *createFlags) httpJob() (*api.JobInput, error) {
+	request := &api.HTTPInput{Method: f.method, URL: f.url}
+	for _, header := range f.headers {
+		name, value, ok := strings.Cut(header, ":")
+		if !ok || strings.TrimSpace(name) == "" {
+			return nil, usageError(`--header must look like "Name: value"`)
+		}
+		if request.Headers == nil {
+			request.Headers = map[string]string{}
+		}
+		request.Headers[strings.TrimSpace(name)] = strings.TrimSpace(value)
+	}
+	if f.bodyGiven {
+		var err error
+		if request.Body, err = requestBody(f.body); err != nil {
+			return nil, err
+		}
+	}
+	return &api.JobInput{HTTP: request}, nil
+}
+
+func requestBody(text string) (json.RawMessage, error) {
+	trimmed := strings.TrimSpace(text)
+	if json.Valid([]byte(text)) && (trimmed[0] == '{' || trimmed[0] == '[') {
+		return json.RawMessage(text), nil
+	}
+	raw, err := json.Marshal(text)
+	if err != nil {
+		return nil, fmt.Errorf("encode the body: %w", err)
+	}
+	return raw, nil
+}

@@ -1,0 +1,59 @@
+package cli
+
+import (
+	"fmt"
+	"runtime"
+
+	"github.com/spf13/cobra"
+)
+
+// newRoot returns the command fencepost with everything below it. A new command
+// is added here and lives in a file of its own.
+func newRoot(a *app) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "fencepost",
+		Short: "Cron as a service",
+		Long: `Fencepost runs jobs on schedules and keeps what happened to each of them.
+
+The commands talk to the API that the profile or FENCEPOST_URL and
+FENCEPOST_API_KEY name.`,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+	}
+	root.AddCommand(
+		newSchedules(a),
+		newRuns(a),
+		newImport(a),
+		newVersion(a),
+	)
+	return root
+}
+
+// group returns a command that only holds others.
+func group(use, short string, commands ...*cobra.Command) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   use,
+		Short: short,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usageError("unknown command %q for %q", args[0], cmd.CommandPath())
+			}
+			return usageError("a command is missing after %q", cmd.CommandPath())
+		},
+	}
+	cmd.AddCommand(commands...)
+	return cmd
+}
+
+func newVersion(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:     "version",
+		Short:   "Print the version",
+		Example: "  fencepost version",
+		Args:    cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			_, err := fmt.Fprintf(a.Out, "fencepost %s %s %s/%s\n", a.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			return err
+		},
+	}
+}

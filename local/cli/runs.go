@@ -1,0 +1,113 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fencepost/fencepost/core/api"
+	"github.com/fencepost/fencepost/local/client"
+)
+
+func newRuns(a *app) *cobra.Command {
+	cmd := group("runs", "Look into what happened", newRunsList(a), newRunsGet(a))
+	addJSON(cmd)
+	return cmd
+}
+
+func newRunsList(a *app) *cobra.Command {
+	var limit int
+	var before string
+	cmd := a.onSchedule(&cobra.Command{
+		Use:     "list SCHEDULE",
+		Short:   "List a schedule's runs, newest first, by its id or name",
+		Example: "  fencepost runs list nightly-report --limit 20",
+	}, func(ctx context.Context, cmd *cobra.Command, c *client.Client, s api.Schedule) error {
+		list, err := c.Runs(ctx, s.ID, before, limit)
+		if err != nil {
+			return err
+		}
+		if asJSON(cmd) {
+			return a.printJSON(list)
+		}
+		return a.printRuns(list)
+	})
+	cmd.Flags().IntVar(&limit, "limit", 100, "print at most this many, up to 1000")
+	cmd.Flags().StringVar(&before, "before", "", "only runs whose slot is before this RFC 3339 time")
+	return cmd
+}
+
+func (a *app) printRuns(list api.List[api.Run]) error {
+	rows := make([][]string, len(list.Items))
+	for i, r := range list.Items {
+		rows[i] = []string{
+			showTime(&r.ScheduledFor), r.State, r.Cause, fmt.Sprintf("%d/%d", r.Attempt, r.MaxAttempts),
+			showTime(r.StartedAt), showTime(r.FinishedAt), shortText(why(r)), r.ID,
+		}
+	}
+	headings := []string{"SLOT", "STATE", "CAUSE", "ATTEMPTS", "STARTED", "FINISHED", "REASON", "ID"}
+	if err := a.printTable(headings, rows); err != nil {
+		return err
+	}
+	return a.more(list.NextCursor, "before")
+}
+
+// why says why a run did not succeed, and how many slots a skipped row is.
+func why(r api.Run) string {
+	var parts []string
+	if r.RangeFrom != nil {
+		parts = append(parts, fmt.Sprintf("%d slots", r.RangeCount))
+	}
+	if r.Reason != "" {
+		parts = append(parts, r.Reason)
+	}
+	if r.Error != "" {
+		parts = append(parts, r.Error)
+	}
+	return strings.Join(parts, ": ")
+}
+
+func newRunsGet(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:     "get RUN",
+		Short:   "Show a run with its failed attempts, by its id",
+		Example: "  fencepost runs get run_04c1p8c0hr3jgs...",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := a.connect()
+			if err != nil {
+				return err
+			}
+			run, err := c.Run(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			if asJSON(cmd) {
+				return a.printJSON(run)
+			}
+			return a.printRun(run)
+		},
+	}
+}
+
+func (a *app) printRun(r api.RunDetail) error {
+	fields := [][2]string{
+		{"id", r.ID}, {"schedule", r.ScheduleID}, {"slot", showTime(&r.ScheduledFor)}, {"state", r.State}, {"cause", r.Cause},
+		{"reason", r.Reason}, {"queue", r.Queue}, {"attempts", fmt.Sprintf("%d of %d", r.Attempt, r.MaxAttempts)},
+		{"created", showTime(&r.CreatedAt)}, {"started", showTime(r.StartedAt)}, {"finished", showTime(r.FinishedAt)},
+		{"covers from", showTime(r.CoversFrom)}, {"covers to", showTime(r.CoversTo)}, {"result", compact(r.Result)}, {"error", r.Error},
+	}
+	if r.RangeFrom != nil {
+		fields = append(fields, [2]string{"first slot", showTime(r.RangeFrom)}, [2]string{"slots", strconv.FormatInt(r.RangeCount, 10)})
+	}
+	if r.CancelRequested {
+		fields = append(fields, [2]string{"cancel", "requested"})
+	}
+	for _, t := range r.Attempts {
+		fields = append(fields, [2]string{fmt.Sprintf("attempt %d", t.Number), showTime(t.FinishedAt) + " " + t.Error})
+	}
+	return a.printFields(fields)
+}

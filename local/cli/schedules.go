@@ -1,0 +1,197 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fencepost/fencepost/core/api"
+	"github.com/fencepost/fencepost/local/client"
+)
+
+func newSchedules(a *app) *cobra.Command {
+	cmd := group("schedules", "Manage schedules",
+		newSchedulesList(a),
+		newSchedulesGet(a),
+		newSchedulesCreate(a),
+		newSchedulesPause(a),
+		newSchedulesResume(a),
+		newSchedulesDelete(a),
+		newSchedulesTrigger(a),
+	)
+	addJSON(cmd)
+	return cmd
+}
+
+const jsonFlag = "json"
+
+func addJSON(cmd *cobra.Command) {
+	cmd.PersistentFlags().Bool(jsonFlag, false, "print the API's JSON")
+}
+
+func asJSON(cmd *cobra.Command) bool {
+	on, err := cmd.Flags().GetBool(jsonFlag)
+	return err == nil && on
+}
+
+func newSchedulesList(a *app) *cobra.Command {
+	var limit int
+	var cursor string
+	cmd := &cobra.Command{
+		Use:     "list",
+		Short:   "List schedules, oldest first",
+		Example: "  fencepost schedules list\n  fencepost schedules list --json | jq '.items[].name'",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := a.connect()
+			if err != nil {
+				return err
+			}
+			list, err := c.Schedules(cmd.Context(), cursor, limit)
+			if err != nil {
+				return err
+			}
+			if asJSON(cmd) {
+				return a.printJSON(list)
+			}
+			return a.printSchedules(list)
+		},
+	}
+	cmd.Flags().IntVar(&limit, "limit", 100, "print at most this many, up to 1000")
+	cmd.Flags().StringVar(&cursor, "cursor", "", "go on where the list before ended")
+	return cmd
+}
+
+func (a *app) printSchedules(list api.List[api.Schedule]) error {
+	rows := make([][]string, len(list.Items))
+	for i, s := range list.Items {
+		rows[i] = []string{s.ID, shortText(s.Name), s.State, s.Spec, s.TimeZone, showTime(s.NextRunAt)}
+	}
+	if err := a.printTable([]string{"ID", "NAME", "STATE", "SPEC", "TIME ZONE", "NEXT RUN"}, rows); err != nil {
+		return err
+	}
+	return a.more(list.NextCursor, "cursor")
+}
+
+// more tells a person how to see the next page.
+func (a *app) more(next *string, flag string) error {
+	if next == nil {
+		return nil
+	}
+	_, err := fmt.Fprintf(a.Err, "there are more: go on with --%s %s\n", flag, *next)
+	return err
+}
+
+// onSchedule returns a command that does something with one schedule.
+func (a *app) onSchedule(cmd *cobra.Command, do func(context.Context, *cobra.Command, *client.Client, api.Schedule) error) *cobra.Command {
+	cmd.Args = cobra.ExactArgs(1)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		c, err := a.connect()
+		if err != nil {
+			return err
+		}
+		s, err := c.Find(cmd.Context(), args[0])
+		if err != nil {
+			return err
+		}
+		return do(cmd.Context(), cmd, c, s)
+	}
+	return cmd
+}
+
+func newSchedulesGet(a *app) *cobra.Command {
+	return a.onSchedule(&cobra.Command{
+		Use:     "get SCHEDULE",
+		Short:   "Show a schedule, by its id or name",
+		Example: "  fencepost schedules get nightly-report",
+	}, func(_ context.Context, cmd *cobra.Command, _ *client.Client, s api.Schedule) error {
+		return a.printSchedule(cmd, s)
+	})
+}
+
+func (a *app) printSchedule(cmd *cobra.Command, s api.Schedule) error {
+	if asJSON(cmd) {
+		return a.printJSON(s)
+	}
+	return a.printFields([][2]string{
+		{"id", s.ID}, {"name", s.Name}, {"state", s.State}, {"next run", showTime(s.NextRunAt)},
+		{"spec", s.Spec}, {"time zone", s.TimeZone}, {"anchor", showTime(s.Anchor)}, {"window", s.Window},
+		{"queue", s.Job.Queue}, {"payload", compact(s.Job.Payload)},
+		{"timeout", s.Timeout}, {"max attempts", strconv.Itoa(s.MaxAttempts)}, {"overlap", s.Overlap},
+		{"misfire", s.Misfire}, {"misfire grace", s.MisfireGrace},
+		{"version", strconv.FormatInt(s.Version, 10)}, {"created", showTime(&s.CreatedAt)}, {"updated", showTime(&s.UpdatedAt)},
+	})
+}
+
+// say prints a sentence about what was done, or the API's JSON.
+func (a *app) say(cmd *cobra.Command, v any, format string, args ...any) error {
+	if asJSON(cmd) {
+		return a.printJSON(v)
+	}
+	_, err := fmt.Fprintln(a.Out, printable(fmt.Sprintf(format, args...)))
+	return err
+}
+
+func newSchedulesPause(a *app) *cobra.Command {
+	return a.onSchedule(&cobra.Command{
+		Use:     "pause SCHEDULE",
+		Short:   "Pause a schedule: no new runs until it is resumed",
+		Example: "  fencepost schedules pause nightly-report",
+	}, func(ctx context.Context, cmd *cobra.Command, c *client.Client, s api.Schedule) error {
+		s, err := c.Pause(ctx, s.ID)
+		if err != nil {
+			return err
+		}
+		return a.say(cmd, s, "paused %s", s.Name)
+	})
+}
+
+func newSchedulesResume(a *app) *cobra.Command {
+	return a.onSchedule(&cobra.Command{
+		Use:     "resume SCHEDULE",
+		Short:   "Resume a paused schedule from its next slot",
+		Example: "  fencepost schedules resume nightly-report",
+	}, func(ctx context.Context, cmd *cobra.Command, c *client.Client, s api.Schedule) error {
+		s, err := c.Resume(ctx, s.ID)
+		if err != nil {
+			return err
+		}
+		return a.say(cmd, s, "resumed %s%s", s.Name, nextRun(s))
+	})
+}
+
+func nextRun(s api.Schedule) string {
+	if s.NextRunAt == nil {
+		return "; it will not run again"
+	}
+	return "; next run at " + showTime(s.NextRunAt)
+}
+
+func newSchedulesDelete(a *app) *cobra.Command {
+	return a.onSchedule(&cobra.Command{
+		Use:     "delete SCHEDULE",
+		Short:   "Delete a schedule and cancel its waiting runs",
+		Example: "  fencepost schedules delete nightly-report",
+	}, func(ctx context.Context, cmd *cobra.Command, c *client.Client, s api.Schedule) error {
+		if err := c.Delete(ctx, s.ID); err != nil || asJSON(cmd) {
+			return err // the API answers with nothing
+		}
+		return a.say(cmd, nil, "deleted %s", s.Name)
+	})
+}
+
+func newSchedulesTrigger(a *app) *cobra.Command {
+	return a.onSchedule(&cobra.Command{
+		Use:     "trigger SCHEDULE",
+		Short:   "Run a schedule at once",
+		Example: "  fencepost schedules trigger nightly-report",
+	}, func(ctx context.Context, cmd *cobra.Command, c *client.Client, s api.Schedule) error {
+		run, err := c.Trigger(ctx, s.ID)
+		if err != nil {
+			return err
+		}
+		return a.say(cmd, run, "triggered %s: %s", s.Name, run.ID)
+	})
+}
