@@ -39,7 +39,7 @@ func TestRacingClaimers(t *testing.T) {
 	eachLevel(t, func(w *world) {
 		due := w.now().Truncate(time.Second).Add(-time.Second)
 		ids := w.seed(100, "every 1m", due, due.Add(-time.Second), nil)
-		boxes := []*mailbox{newMailbox(), newMailbox(), newMailbox(), newMailbox()}
+		boxes := []*mailbox{newMailbox(w), newMailbox(w), newMailbox(w), newMailbox(w)}
 		stop := raceClaimers(w, len(boxes), func(i int) *mailbox { return boxes[i] })
 		w.until("100 messages are published", func() bool {
 			n := 0
@@ -78,7 +78,7 @@ func TestSilentHolder(t *testing.T) {
 	t.Parallel()
 	eachLevel(t, func(w *world) {
 		w.seedDue(100)
-		box := newMailbox()
+		box := newMailbox(w)
 		raceClaimers(w, 4, func(int) *mailbox { return box })
 		first := startAll(w, box, 100, 2*time.Second)
 		second := startAll(w, box, 100, never)
@@ -107,7 +107,7 @@ func TestSilentHolder(t *testing.T) {
 // startAll receives n messages and starts their runs, as an executor would.
 func startAll(w *world, box *mailbox, n int, lease time.Duration) map[core.RunKey]core.Started {
 	w.Helper()
-	w.until(fmt.Sprintf("%d messages wait", n), func() bool { return len(box.messages) >= n })
+	w.until(fmt.Sprintf("%d messages wait", n), func() bool { return box.Len(queue) >= n })
 	ds, err := box.Receive(w.ctx, queue, n)
 	w.must(err)
 	started, err := w.db.Start(w.ctx, ds, lease)
@@ -143,7 +143,7 @@ func TestOverdueSchedule(t *testing.T) {
 		oldest := now.Add(-10*time.Minute - 30*time.Second)
 		newest := oldest.Add(10 * time.Minute)
 		id := w.seed(1, "every 1m", oldest, oldest.Add(-time.Second), nil)[0]
-		box := newMailbox()
+		box := newMailbox(w)
 		done := &tally{}
 		w.claimer(w.db, box, nil)
 		w.executor(w.db, box, done, nil)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/fencepost/fencepost/core"
+	"github.com/fencepost/fencepost/infra/inprocess"
 )
 
 // targetFunc is a target that a test writes on the spot.
@@ -92,10 +94,7 @@ func (r run) key() core.RunKey {
 // runs reads all runs, by schedule and slot.
 func (w *world) runs() []run {
 	w.Helper()
-	conn, err := pgx.Connect(w.ctx, w.url)
-	w.must(err)
-	defer conn.Close(w.ctx)
-	r, err := conn.Query(w.ctx, `SELECT schedule_id, scheduled_for, state, cause, COALESCE(reason, '') AS reason, range_from,
+	r, err := w.watch.Query(w.ctx, `SELECT schedule_id, scheduled_for, state, cause, COALESCE(reason, '') AS reason, range_from,
 		COALESCE(range_count, 0) AS range_count, fence, attempt, wake_at, started_at FROM runs ORDER BY schedule_id, scheduled_for`)
 	w.must(err)
 	all, err := pgx.CollectRows(r, pgx.RowToStructByName[run])
@@ -142,56 +141,32 @@ func describe(runs []run) string {
 	return b.String()
 }
 
-// mailbox is a bounded queue in memory that remembers what was published.
+// mailbox is the queue of one process, which remembers what was published.
 type mailbox struct {
-	messages chan core.Message
-	mu       sync.Mutex
-	taken    []core.Message
+	*inprocess.Queue
+	mu    sync.Mutex
+	taken []core.Message
 }
 
-func newMailbox() *mailbox { return &mailbox{messages: make(chan core.Message, 5000)} }
+func newMailbox(w *world) *mailbox {
+	w.Helper()
+	q, err := inprocess.New(inprocess.Config{Queues: []string{queue}})
+	w.must(err)
+	return &mailbox{Queue: q}
+}
 
-// Publish takes what there is room for.
-func (q *mailbox) Publish(_ context.Context, _ string, msgs []core.Message) (int, error) {
+// Publish publishes and remembers.
+func (q *mailbox) Publish(ctx context.Context, name string, msgs []core.Message) (int, error) {
+	n, err := q.Queue.Publish(ctx, name, msgs)
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for i, m := range msgs {
-		select {
-		case q.messages <- m:
-			q.taken = append(q.taken, m)
-		default:
-			return i, core.ErrQueueFull
-		}
-	}
-	return len(msgs), nil
+	q.taken = append(q.taken, msgs[:n]...)
+	return n, err
 }
-
-// Receive waits for the first message and takes what else is there.
-func (q *mailbox) Receive(ctx context.Context, _ string, most int) ([]core.Delivery, error) {
-	var out []core.Delivery
-	select {
-	case m := <-q.messages:
-		out = append(out, core.Delivery{Message: m, Token: uuid.New()})
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	}
-	for len(out) < most {
-		select {
-		case m := <-q.messages:
-			out = append(out, core.Delivery{Message: m, Token: uuid.New()})
-		default:
-			return out, nil
-		}
-	}
-	return out, nil
-}
-
-// Done does nothing: a message received is gone.
-func (*mailbox) Done(context.Context, []core.Delivery) error { return nil }
 
 // published returns all messages that were ever published.
 func (q *mailbox) published() []core.Message {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return append([]core.Message(nil), q.taken...)
+	return slices.Clone(q.taken)
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/fencepost/fencepost/core"
@@ -38,6 +39,7 @@ type world struct {
 	ctx    context.Context
 	url    string
 	db     *database.DB
+	watch  *pgxpool.Pool
 	tenant uuid.UUID
 	log    *journal
 }
@@ -66,7 +68,7 @@ func newWorld(t *testing.T, url string) *world {
 			t.Logf("what the stages said:\n%s", w.log.String())
 		}
 	})
-	w.db = w.open(url)
+	w.db, w.watch = w.open(url), w.watcher()
 	return w
 }
 
@@ -222,23 +224,31 @@ func (w *world) now() time.Time {
 	return now
 }
 
+// watcher returns connections for looking on. They take no part in the
+// serialization of what they look at.
+func (w *world) watcher() *pgxpool.Pool {
+	w.Helper()
+	config, err := pgxpool.ParseConfig(w.url)
+	w.must(err)
+	config.ConnConfig.RuntimeParams["default_transaction_isolation"] = "read committed"
+	config.MaxConns = 2
+	pool, err := pgxpool.NewWithConfig(w.ctx, config)
+	w.must(err)
+	w.Cleanup(pool.Close)
+	return pool
+}
+
 // sql runs one statement for its effect, beside the store.
 func (w *world) sql(text string, args ...any) {
 	w.Helper()
-	conn, err := pgx.Connect(w.ctx, w.url)
-	w.must(err)
-	defer conn.Close(w.ctx)
-	_, err = conn.Exec(w.ctx, text, args...)
+	_, err := w.watch.Exec(w.ctx, text, args...)
 	w.must(err)
 }
 
 // rows reads one column beside the store.
 func rows[T any](w *world, text string, args ...any) []T {
 	w.Helper()
-	conn, err := pgx.Connect(w.ctx, w.url)
-	w.must(err)
-	defer conn.Close(w.ctx)
-	r, err := conn.Query(w.ctx, text, args...)
+	r, err := w.watch.Query(w.ctx, text, args...)
 	w.must(err)
 	all, err := pgx.CollectRows(r, pgx.RowTo[T])
 	w.must(err)

@@ -36,7 +36,7 @@ func TestFrozenHolder(t *testing.T) {
 	const lease = 3 * time.Second
 	eachLevel(t, func(w *world) {
 		w.seedDue(1)
-		box := newMailbox()
+		box := newMailbox(w)
 		begun, ended, thaw := make(chan core.Execution, 1), make(chan farewell, 1), make(chan struct{})
 		frozen := targetFunc(func(ctx context.Context, e core.Execution) error {
 			begun <- e
