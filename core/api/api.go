@@ -91,7 +91,6 @@ func humaConfig(version string) huma.Config {
 	c := huma.DefaultConfig("Fencepost", version)
 	c.CreateHooks = nil
 	c.DocsPath, c.SchemasPath, c.OpenAPIPath = "", "", ""
-	c.RejectUnknownQueryParameters = true
 	// Answers may gain fields; ScheduleInput says of itself that it takes none.
 	c.AllowAdditionalPropertiesByDefault = true
 	c.Transformers = []huma.Transformer{ownProblem}
@@ -158,6 +157,7 @@ func handle[I, O any](a *api, o operation, do func(context.Context, uuid.UUID, *
 	}
 	if o.scope != "" {
 		o.Middlewares = append(huma.Middlewares{a.require(o.scope)}, o.Middlewares...)
+		o.RejectUnknownQueryParameters = true // a probe may carry anything
 		o.Security = []map[string][]string{{keyScheme: {o.scope}}}
 	}
 	huma.Register(a.huma, o.Operation, func(ctx context.Context, in *I) (*O, error) {

@@ -253,6 +253,32 @@ func TestPayloadsAreStoredOrRefused(t *testing.T) {
 	}
 }
 
+// TestTimesAtTheEdges sends times that a database may not be able to hold.
+func TestTimesAtTheEdges(t *testing.T) {
+	t.Parallel()
+	s, _ := newReal(t)
+	made := s.create(daily("a"))
+	want[api.Run](s, s.send("POST", "/v1/schedules/"+made.ID+"/trigger", nil), 202)
+	for _, slot := range []time.Time{time.UnixMicro(-1 << 63), time.UnixMicro(1<<63 - 1), time.UnixMicro(0), time.Time{}} {
+		id := core.RunKey{Region: region, ScheduleID: uuid.MustParse(made.ID), Slot: slot}.ID()
+		problem(s, s.send("GET", "/v1/runs/"+id, nil), 404)
+	}
+	for before, items := range map[string]int{
+		"0000-01-01T00:00:00Z": 0, "0001-01-01T00:00:00Z": 0, "1970-01-01T00:00:00Z": 0, "9999-12-31T23:59:59.9999999Z": 1,
+	} {
+		list := want[api.List[api.Run]](s, s.send("GET", "/v1/schedules/"+made.ID+"/runs?before="+before, nil), 200)
+		if len(list.Items) != items {
+			t.Errorf("%d runs before %s, want %d", len(list.Items), before, items)
+		}
+	}
+	for _, anchor := range []string{"0000-01-01T00:00:00Z", "9999-12-31T23:59:59Z", "0001-01-01T00:00:00Z", "1970-01-01T00:00:00.0000001Z"} {
+		w := s.send("POST", "/v1/schedules", api.ScheduleInput{Name: anchor, Spec: "every 15m", Anchor: anchor, Job: &api.JobInput{Queue: "test"}})
+		if w.Code != 201 && w.Code != 422 {
+			t.Errorf("anchor %s: status %d: %s", anchor, w.Code, w.Body)
+		}
+	}
+}
+
 func TestReadyWhileTheDatabaseAnswers(t *testing.T) {
 	t.Parallel()
 	s, db := newReal(t)

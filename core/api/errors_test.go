@@ -176,7 +176,7 @@ func TestReadiness(t *testing.T) {
 	t.Run("is 200 when the database answers", func(t *testing.T) {
 		t.Parallel()
 		s := newFake(t, &fakeStore{}).as("")
-		want[api.Health](s, s.send("GET", "/readyz", nil), http.StatusOK)
+		want[api.Health](s, s.send("GET", "/readyz?from=a-load-balancer", nil), http.StatusOK)
 	})
 }
 

@@ -16,7 +16,7 @@ const readyTimeout = 2 * time.Second
 
 var errReadyTimeout = errors.New("the database did not answer within 2 seconds")
 
-// Health is the answer of both probes.
+// Health is the answer of both probes while all is well.
 type Health struct {
 	Status  string `json:"status" doc:"Always ok: anything else is a problem." example:"ok"`
 	Version string `json:"version" doc:"The release that answers." example:"1.4.0"`

@@ -42,13 +42,14 @@ type HTTPInput struct {
 	Body    json.RawMessage   `json:"body,omitempty" doc:"A string is sent as it is, anything else as JSON. Defaults to an envelope that names the run."`
 }
 
-// Job is what a run does.
+// Job is what a run does, always by queue and payload, whichever form it was
+// sent in.
 type Job struct {
 	Queue   string          `json:"queue" doc:"The queue whose executors run the job."`
 	Payload json.RawMessage `json:"payload" doc:"What the executor gets."`
 }
 
-// Schedule is a schedule as the API shows it.
+// Schedule is a schedule as the API shows it: durations are text, times UTC.
 type Schedule struct {
 	ID           string     `json:"id" doc:"A UUID that sorts by creation."`
 	Name         string     `json:"name"`
@@ -85,7 +86,7 @@ func showSchedule(s core.Scheduled) Schedule {
 	return shown
 }
 
-// Run is a run as the API shows it.
+// Run is a run as the API shows it. Times that have not come are nil.
 type Run struct {
 	ID              string          `json:"id"`
 	ScheduleID      string          `json:"schedule_id"`
@@ -122,7 +123,8 @@ func showRun(r core.Run) Run {
 	}
 }
 
-// Attempt is a failed execution of a run.
+// Attempt is a failed execution of a run; a successful one shows in the run
+// itself.
 type Attempt struct {
 	Number     int        `json:"number" doc:"From 1, only rising."`
 	Fence      int64      `json:"fence"`

@@ -17,7 +17,11 @@ type openAPI struct {
 	OpenAPI string `json:"openapi"`
 	Info    struct{ Version string }
 	Paths   map[string]map[string]struct {
-		Security    []map[string][]string
+		Security   []map[string][]string
+		Parameters []struct {
+			Name   string
+			Schema map[string]any
+		}
 		RequestBody *struct {
 			Content map[string]struct {
 				Schema struct {
@@ -71,6 +75,12 @@ func TestOpenAPI(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, routes); diff != "" {
 		t.Error(diff)
+	}
+	for _, path := range []string{"/v1/schedules", "/v1/schedules/{id}/runs"} {
+		params := got.Paths[path]["get"].Parameters
+		if diff := cmp.Diff(map[string]any{"type": "integer", "minimum": 1.0, "maximum": 1000.0, "default": 100.0}, params[0].Schema); diff != "" {
+			t.Errorf("limit of %s: %s", path, diff)
+		}
 	}
 	if strings.Contains(w.Body.String(), "ErrorModel") || strings.Contains(w.Body.String(), "$schema") || strings.Contains(w.Body.String(), "octet-stream") {
 		t.Errorf("huma's own models and links are in it: %s", w.Body)

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/danielgtaylor/huma/v2"
 	"github.com/google/uuid"
 
 	"github.com/fencepost/fencepost/core"
@@ -24,6 +25,16 @@ func parseLimit(text string) (int, error) {
 		return 0, core.Invalid("limit", "must be a whole number from 1 to %d", maxLimit)
 	}
 	return n, nil
+}
+
+// limitParam describes the limit, which huma is given as text: its own error
+// would repeat the value.
+func limitParam() []*huma.Param {
+	low, high := 1.0, float64(maxLimit)
+	return []*huma.Param{{
+		Name: "limit", In: "query", Description: "Items on a page.",
+		Schema: &huma.Schema{Type: huma.TypeInteger, Minimum: &low, Maximum: &high, Default: defaultLimit},
+	}}
 }
 
 // cursorVersion is the first byte of a cursor, so that a later form can be told
@@ -63,7 +74,11 @@ func parseBefore(text string) (time.Time, error) {
 	if !ok {
 		return time.Time{}, core.Invalid("before", `must be a time such as "2027-01-05T09:00:00Z"`)
 	}
-	return t.Add(time.Microsecond - 1).Truncate(time.Microsecond), nil
+	t = t.Add(time.Microsecond - 1).Truncate(time.Microsecond)
+	if t.IsZero() {
+		t = t.Add(time.Microsecond) // to the store, zero is no bound; no run is as old
+	}
+	return t, nil
 }
 
 // parseTime reads RFC 3339 strictly, which time.Parse does not.

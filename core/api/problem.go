@@ -39,7 +39,8 @@ type Problem struct {
 	header http.Header
 }
 
-// FieldError is one of several faults of a request.
+// FieldError is one of several faults of a request, so that all can be
+// mended at once.
 type FieldError struct {
 	Field   string `json:"field" doc:"The path of the field." example:"job.queue"`
 	Code    string `json:"code" doc:"The stable name of the fault." example:"unknown_field"`
@@ -54,13 +55,13 @@ func (p *Problem) Error() string {
 	return p.Detail
 }
 
-// GetStatus tells huma the status of the answer.
+// GetStatus tells huma with which HTTP status to send the problem.
 func (p *Problem) GetStatus() int { return p.Status }
 
-// GetHeaders tells huma what to send with it, such as Retry-After.
+// GetHeaders tells huma which headers to send with it, such as Retry-After.
 func (p *Problem) GetHeaders() http.Header { return p.header }
 
-// ContentType tells huma that this is a problem document.
+// ContentType tells huma to send the problem as application/problem+json, whatever was asked for.
 func (p *Problem) ContentType(string) string { return problemType }
 
 func newProblem(status int, code, detail string) *Problem {

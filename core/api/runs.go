@@ -13,7 +13,7 @@ import (
 type (
 	runsInput struct {
 		ID     string `path:"id" doc:"The schedule's id."`
-		Limit  string `query:"limit" doc:"Items on a page, 1 to 1000. Defaults to 100."`
+		Limit  string `query:"limit"`
 		Before string `query:"before" doc:"Only runs whose slot is before this time, RFC 3339. The next_cursor of the page before is one."`
 	}
 	runID struct {
@@ -37,7 +37,7 @@ func (a *api) addRuns() {
 	}}, a.trigger)
 	handle(a, operation{scope: scopeRead, Operation: huma.Operation{
 		OperationID: "listRuns", Method: http.MethodGet, Path: "/v1/schedules/{id}/runs", Tags: tags,
-		Summary: "List a schedule's runs, newest slot first",
+		Summary: "List a schedule's runs, newest slot first", Parameters: limitParam(),
 	}}, a.runs)
 	handle(a, operation{scope: scopeRead, Operation: huma.Operation{
 		OperationID: "getRun", Method: http.MethodGet, Path: "/v1/runs/{id}", Tags: tags,

@@ -25,7 +25,7 @@ type (
 		RawBody []byte
 	}
 	listInput struct {
-		Limit  string `query:"limit" doc:"Items on a page, 1 to 1000. Defaults to 100."`
+		Limit  string `query:"limit"`
 		Cursor string `query:"cursor" doc:"The next_cursor of the page before."`
 	}
 	scheduleOutput struct{ Body Schedule }
@@ -52,7 +52,7 @@ func (a *api) addSchedules() {
 	}}, a.create)
 	handle(a, operation{scope: scopeRead, Operation: huma.Operation{
 		OperationID: "listSchedules", Method: http.MethodGet, Path: "/v1/schedules", Tags: tags,
-		Summary: "List schedules, oldest first",
+		Summary: "List schedules, oldest first", Parameters: limitParam(),
 	}}, a.list)
 	handle(a, operation{scope: scopeRead, Operation: huma.Operation{
 		OperationID: "getSchedule", Method: http.MethodGet, Path: "/v1/schedules/{id}", Tags: tags,

@@ -109,36 +109,39 @@ func (c *Client) Find(ctx context.Context, idOrName string) (api.Schedule, error
 	return api.Schedule{}, fmt.Errorf("no schedule has the id or name %q", idOrName)
 }
 
-// Schedule returns one schedule by its id.
+// Schedule returns one schedule by its id; a refusal of code not_found if
+// there is none.
 func (c *Client) Schedule(ctx context.Context, id string) (api.Schedule, error) {
 	var s api.Schedule
 	return s, c.do(ctx, http.MethodGet, "/v1/schedules/"+url.PathEscape(id), nil, &s)
 }
 
-// Create makes a schedule and returns it as stored.
+// Create makes a schedule and returns it as stored. It is not sent again when
+// its outcome is unknown: look for the name.
 func (c *Client) Create(ctx context.Context, in api.ScheduleInput) (api.Schedule, error) {
 	var s api.Schedule
 	return s, c.do(ctx, http.MethodPost, "/v1/schedules", in, &s)
 }
 
-// Pause pauses a schedule and returns it.
+// Pause pauses a schedule and returns it. Pausing it twice is no error.
 func (c *Client) Pause(ctx context.Context, id string) (api.Schedule, error) {
 	var s api.Schedule
 	return s, c.do(ctx, http.MethodPost, "/v1/schedules/"+url.PathEscape(id)+"/pause", nil, &s)
 }
 
-// Resume resumes a schedule and returns it.
+// Resume resumes a schedule and returns it. Resuming it twice is no error.
 func (c *Client) Resume(ctx context.Context, id string) (api.Schedule, error) {
 	var s api.Schedule
 	return s, c.do(ctx, http.MethodPost, "/v1/schedules/"+url.PathEscape(id)+"/resume", nil, &s)
 }
 
-// Delete deletes a schedule.
+// Delete deletes a schedule and cancels its waiting runs; its history stays.
 func (c *Client) Delete(ctx context.Context, id string) error {
 	return c.do(ctx, http.MethodDelete, "/v1/schedules/"+url.PathEscape(id), nil, nil)
 }
 
-// Trigger runs a schedule at once and returns the run.
+// Trigger runs a schedule at once and returns the run; a refusal of code
+// run_live while another one is alive and may not be joined.
 func (c *Client) Trigger(ctx context.Context, id string) (api.Run, error) {
 	var r api.Run
 	return r, c.do(ctx, http.MethodPost, "/v1/schedules/"+url.PathEscape(id)+"/trigger", nil, &r)
@@ -151,7 +154,8 @@ func (c *Client) Runs(ctx context.Context, schedule, before string, limit int) (
 	return list, c.do(ctx, http.MethodGet, "/v1/schedules/"+url.PathEscape(schedule)+"/runs?"+query(limit, "before", before), nil, &list)
 }
 
-// Run returns one run with its failed attempts.
+// Run returns one run with its failed attempts; a refusal of code not_found if
+// there is none.
 func (c *Client) Run(ctx context.Context, id string) (api.RunDetail, error) {
 	var r api.RunDetail
 	return r, c.do(ctx, http.MethodGet, "/v1/runs/"+url.PathEscape(id), nil, &r)

@@ -43,7 +43,7 @@ func (e *Error) Error() string {
 	}
 }
 
-// Unwrap returns the problem, so that errors.As finds it.
+// Unwrap returns the problem, so that errors.As finds it in the chain.
 func (e *Error) Unwrap() error { return &e.Problem }
 
 // IsCode reports whether err is a refusal of the API with this stable code.
