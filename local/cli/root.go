@@ -24,6 +24,8 @@ FENCEPOST_API_KEY name.`,
 		newSchedules(a),
 		newRuns(a),
 		newImport(a),
+		newUp(a),
+		newMigrate(a),
 		newVersion(a),
 	)
 	return root

@@ -116,14 +116,6 @@ func Run(ctx context.Context, c Config) (err error) {
 	}
 	host, _ := os.Hostname() // empty is fine: the rest of the name is unique
 	p := &process{c: c, clock: clock.System{}, owner: fmt.Sprintf("%s-%d-%s", host, os.Getpid(), uuid.NewString()[:8])}
-	listener, err := p.listen(ctx)
-	if err != nil {
-		return err
-	}
-	if listener != nil {
-		// The server closes it too; a second close changes nothing.
-		defer func() { _ = listener.Close() }()
-	}
 	url := c.DatabaseURL
 	if url == "" {
 		server, serr := p.startEmbedded(ctx)
@@ -136,6 +128,15 @@ func Run(ctx context.Context, c Config) (err error) {
 	} else {
 		p.kind = "the database at " + database.Address(url)
 	}
+	// After the data folder: a second up on the same folder is to say so.
+	listener, err := p.listen(ctx)
+	if err != nil {
+		return err
+	}
+	if listener != nil {
+		// The server closes it too; a second close changes nothing.
+		defer func() { _ = listener.Close() }()
+	}
 	if err := p.openDatabase(ctx, url); err != nil {
 		return err
 	}
@@ -143,8 +144,7 @@ func Run(ctx context.Context, c Config) (err error) {
 	return p.serve(ctx, listener)
 }
 
-// listen takes the address before anything is started, so that a second
-// process fails at once.
+// listen takes the address of the API, if this process has that role.
 func (p *process) listen(ctx context.Context) (net.Listener, error) {
 	if !p.c.has(RoleAPI) {
 		return nil, nil
