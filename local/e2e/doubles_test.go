@@ -170,3 +170,19 @@ func (q *mailbox) published() []core.Message {
 	defer q.mu.Unlock()
 	return slices.Clone(q.taken)
 }
+
+// settled is how far a timer has settled its schedule's slots.
+type settled struct {
+	ScheduleID uuid.UUID
+	Done       time.Time
+}
+
+// settled reads how far all timers have.
+func (w *world) settled() []settled {
+	w.Helper()
+	r, err := w.watch.Query(w.ctx, "SELECT schedule_id, done FROM timers")
+	w.must(err)
+	all, err := pgx.CollectRows(r, pgx.RowToStructByName[settled])
+	w.must(err)
+	return all
+}
