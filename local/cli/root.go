@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"runtime"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
@@ -19,6 +20,13 @@ The commands talk to the API that the profile or FENCEPOST_URL and
 FENCEPOST_API_KEY name.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
+		Args:          cobra.ArbitraryArgs, // RunE refuses them on one line
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return unknownCommand(cmd, args[0])
+			}
+			return cmd.Help()
+		},
 	}
 	root.AddCommand(
 		newSchedules(a),
@@ -38,13 +46,24 @@ func group(use, short string, commands ...*cobra.Command) *cobra.Command {
 		Short: short,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return usageError("unknown command %q for %q", args[0], cmd.CommandPath())
+				return unknownCommand(cmd, args[0])
 			}
 			return usageError("a command is missing after %q", cmd.CommandPath())
 		},
 	}
 	cmd.AddCommand(commands...)
 	return cmd
+}
+
+func unknownCommand(cmd *cobra.Command, name string) error {
+	hint := ""
+	cmd.SuggestionsMinimumDistance = 2
+	if len(name) > 2 { // anything is near a shorter one
+		if near := cmd.SuggestionsFor(name); len(near) > 0 {
+			hint = "; did you mean " + strings.Join(near, " or ") + "?"
+		}
+	}
+	return usageError("unknown command %q for %q%s", name, cmd.CommandPath(), hint)
 }
 
 func newVersion(a *app) *cobra.Command {
