@@ -245,7 +245,7 @@ func TestWrongUseExitsWith2(t *testing.T) {
 		`unknown command "x" for "fencepost schedules" (see fencepost schedules --help)`:                                          {"schedules", "x"},
 		`a command is missing after "fencepost runs" (see fencepost runs --help)`:                                                 {"runs"},
 		`unknown command "schedule" for "fencepost"; did you mean schedules? (see fencepost --help)`:                              {"schedule"},
-		`unknown command "lists" for "fencepost schedules"; did you mean list? (see fencepost schedules --help)`:                    {"schedules", "lists"},
+		`unknown command "lists" for "fencepost schedules"; did you mean list? (see fencepost schedules --help)`:                  {"schedules", "lists"},
 		`unknown flag: --x (see fencepost schedules list --help)`:                                                                 {"schedules", "list", "--x"},
 		`accepts 1 arg(s), received 0 (see fencepost schedules get --help)`:                                                       {"schedules", "get"},
 		`required flag(s) "name", "spec" not set (see fencepost schedules create --help)`:                                         {"schedules", "create", "--command", "x"},
