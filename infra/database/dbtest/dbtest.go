@@ -3,7 +3,8 @@
 // keep them.
 //
 // The server is the one that FENCEPOST_TEST_DATABASE_URL or DATABASE_URL names,
-// whose user must be allowed to create databases; without them it is an
+// whose user must be allowed to create databases; without them the program that
+// COCKROACH_BINARY names is started as a single node, and without that an
 // ephemeral PostgreSQL of the test process. Tests fail when neither can be had:
 // a skipped database test would look like a passed one.
 package dbtest

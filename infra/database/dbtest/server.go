@@ -93,6 +93,9 @@ func findServer(ctx context.Context) (string, func(context.Context) error, error
 			return address, func(context.Context) error { return nil }, nil
 		}
 	}
+	if binary := os.Getenv("COCKROACH_BINARY"); binary != "" {
+		return startCockroach(binary)
+	}
 	return startEphemeral(ctx)
 }
 
