@@ -53,9 +53,17 @@ func (s *Service) Create(ctx context.Context, tenant uuid.UUID, f Fields) (core.
 		}
 	}
 	if err != nil {
-		return core.Scheduled{}, fmt.Errorf("create schedule: %w", err)
+		return core.Scheduled{}, fmt.Errorf("create schedule: %w", refused(err))
 	}
 	return s.store.Get(ctx, tenant, id)
+}
+
+// refused says in the user's terms that the database did not take a value.
+func refused(err error) error {
+	if errors.Is(err, core.ErrBadRow) {
+		return &core.Error{Code: core.CodeInvalid, Kind: "invalid", Field: "job.payload", Message: "holds a value that the database cannot store"}
+	}
+	return err
 }
 
 // parse reads the spec that f asks for and puts its normalized form into sch.
@@ -165,7 +173,7 @@ func (s *Service) change(ctx context.Context, tenant, id uuid.UUID, doing string
 		case errors.Is(err, core.ErrUnknownOutcome):
 			sent = e
 		case !errors.Is(err, core.ErrChanged):
-			return core.Scheduled{}, fmt.Errorf("%s: %w", doing, err)
+			return core.Scheduled{}, fmt.Errorf("%s: %w", doing, refused(err))
 		}
 	}
 	return core.Scheduled{}, fmt.Errorf("%s: %w", doing, core.ErrChanged)

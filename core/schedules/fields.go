@@ -1,7 +1,6 @@
 package schedules
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"time"
@@ -118,8 +117,6 @@ func (s *Service) checkJob(j core.Job) error {
 		return core.Invalid("job.payload", "is larger than %d bytes", core.MaxPayloadBytes)
 	case !json.Valid(j.Payload):
 		return core.Invalid("job.payload", "is not valid JSON")
-	case bytes.Contains(j.Payload, []byte(`\u0000`)):
-		return core.Invalid("job.payload", "has a NUL character, which the database cannot hold")
 	}
 	err := target.Check(j.Payload)
 	var ce *core.Error

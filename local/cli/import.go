@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -45,7 +47,7 @@ changes nothing. The exit code is 1 if a line was refused.`,
 				return err
 			}
 			defer closeFile()
-			return a.importCrontab(cmd.Context(), c, in, zone)
+			return a.importCrontab(cmd.Context(), c, source{in, isSystem(args[0])}, zone)
 		},
 	}
 	cmd.Flags().StringVar(&zone, "time-zone", "", "IANA zone of the entries (default UTC)")
@@ -63,10 +65,35 @@ func (a *app) open(name string) (io.Reader, func(), error) {
 	return file, func() { _ = file.Close() }, nil // nothing was written
 }
 
+// source is a crontab to be read.
+type source struct {
+	io.Reader
+	system bool // its lines have a user before the command
+}
+
+// isSystem reports whether a file is one of cron's own, whose lines name a user.
+func isSystem(name string) bool {
+	name, err := filepath.Abs(name)
+	return err == nil && (name == "/etc/crontab" || filepath.Dir(name) == "/etc/cron.d")
+}
+
+// refuseUser refuses an entry that names a user: taken as it is, the user would
+// be run as the command.
+func (s source) refuseUser(line crontab.Line) crontab.Line {
+	if line.Entry == nil {
+		return line
+	}
+	if first, _, _ := strings.Cut(line.Entry.Command, " "); s.system || first == "root" {
+		line.Entry = nil
+		line.Refused = "the sixth field is a user, as in /etc/crontab, which is not supported; take it out and import the line as a user's"
+	}
+	return line
+}
+
 // importCrontab creates what is missing of a crontab's entries and reports on
 // every line. It fails if any was refused, when all have been looked at.
-func (a *app) importCrontab(ctx context.Context, c *client.Client, in io.Reader, zone string) error {
-	lines, err := crontab.Parse(in, func(text string) error {
+func (a *app) importCrontab(ctx context.Context, c *client.Client, from source, zone string) error {
+	lines, err := crontab.Parse(from, func(text string) error {
 		_, err := spec.Parse(text, zone, time.Time{}, a.Clock.Now(), uuid.UUID{})
 		return err
 	})
@@ -79,6 +106,7 @@ func (a *app) importCrontab(ctx context.Context, c *client.Client, in io.Reader,
 	}
 	counts := map[string]int{}
 	for _, line := range lines {
+		line = from.refuseUser(line)
 		verdict, text, err := i.take(ctx, line)
 		if err != nil {
 			return fmt.Errorf("line %d: %w", line.Number, err)
