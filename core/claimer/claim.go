@@ -48,8 +48,8 @@ type result struct {
 }
 
 // claimDue claims what is due, each shard by a statement of its own, several
-// at once. A claim goes on when ctx ends: cut off, it would leave runs that
-// nobody publishes for the length of a dispatch lease.
+// at once. When ctx ends no claim begins, but those under way go on: cut off,
+// they would leave runs that nobody publishes for the length of a dispatch lease.
 func (c *Claimer) claimDue(ctx context.Context) {
 	due := c.timers.due(c.clock.now(), c.c.Batch)
 	results := make([]result, 0, len(due))
@@ -62,14 +62,23 @@ func (c *Claimer) claimDue(ctx context.Context) {
 	for i := range results {
 		g.Go(func() error {
 			r := &results[i]
-			r.moves = c.plan(r.batch)
-			r.claimed, r.err = c.claim(whole, r.shard, r.moves)
+			if r.err = context.Cause(ctx); r.err == nil {
+				r.moves = c.plan(r.batch)
+				r.claimed, r.err = c.claim(whole, r.shard, r.moves)
+			}
 			return nil
 		})
 	}
 	_ = g.Wait() // each error is in its result
+	var failed []error
 	for i := range results {
-		c.settle(ctx, &results[i])
+		if err := c.settle(ctx, &results[i]); err != nil {
+			failed = append(failed, err)
+		}
+	}
+	if len(failed) > 0 && ctx.Err() == nil {
+		// In an outage they all fail, for the same reason.
+		c.c.Logger.Error("claim", "shards", len(failed), "error", failed[0])
 	}
 }
 
@@ -144,15 +153,15 @@ func (c *Claimer) publish(claimed []core.Claimed) {
 }
 
 // settle follows up on a batch: timers that moved are held for their next time,
-// the others are read again. After an error all are tried again in a second.
-func (c *Claimer) settle(ctx context.Context, r *result) {
+// the others are read again. After an error, which it returns, all are tried
+// again in a second.
+func (c *Claimer) settle(ctx context.Context, r *result) error {
 	if r.err != nil {
-		c.c.Logger.Error("claim", "shard", r.shard, "timers", len(r.batch), "error", r.err)
 		for _, e := range r.batch {
 			e.at = c.clock.now().Add(time.Second)
 			c.timers.put(e)
 		}
-		return
+		return r.err
 	}
 	moved := make(map[uuid.UUID]bool, len(r.claimed))
 	for _, k := range r.claimed {
@@ -177,9 +186,7 @@ func (c *Claimer) settle(ctx context.Context, r *result) {
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, c.c.Timeout, errors.New("reading timers took too long"))
 	defer cancel()
-	if err := errors.Join(c.read(ctx, missed, missDelay), c.read(ctx, late, 0)); err != nil && !errors.Is(err, context.Canceled) {
-		c.c.Logger.Error("claim follow-up", "shard", r.shard, "error", err)
-	}
+	return errors.Join(c.read(ctx, missed, missDelay), c.read(ctx, late, 0))
 }
 
 func (c *Claimer) park(ctx context.Context, shard int16, m core.Move, cause error) {

@@ -1,5 +1,198 @@
 package e2e_test
 
-const roleVariable = "FENCEPOST_E2E_ROLE"
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
 
-func runRole(string) int { return 1 }
+	"github.com/google/uuid"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/fencepost/fencepost/core"
+	"github.com/fencepost/fencepost/core/claimer"
+	"github.com/fencepost/fencepost/core/executor"
+	"github.com/fencepost/fencepost/infra/clock"
+	"github.com/fencepost/fencepost/infra/database"
+	"github.com/fencepost/fencepost/infra/inprocess"
+)
+
+// The environment of a stage that runs as a process of its own.
+const (
+	roleVariable    = "FENCEPOST_E2E_ROLE"
+	urlVariable     = "FENCEPOST_E2E_URL"
+	journalVariable = "FENCEPOST_E2E_JOURNAL"
+
+	claimerRole  = "claimer"
+	executorRole = "executor"
+)
+
+const (
+	// jobTime is how long each job of an executor process takes.
+	jobTime = 100 * time.Millisecond
+	// processLease is the lease of runs and of messages between processes.
+	processLease = 6 * time.Second
+)
+
+// runRole is the main function of such a process. It ends with its standard
+// input, so that none outlives the tests.
+func runRole(role string) int {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin) // its end is what counts
+		cancel()
+	}()
+	db, err := database.Open(ctx, database.Config{URL: os.Getenv(urlVariable), Region: region, ClaimPool: true})
+	if err == nil {
+		defer db.Close()
+		switch role {
+		case claimerRole:
+			err = runClaimer(ctx, db)
+		case executorRole:
+			err = runExecutor(ctx, db, os.Getenv(journalVariable))
+		default:
+			err = fmt.Errorf("no such role: %s", role)
+		}
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return 0
+}
+
+// runClaimer claims and publishes to nobody: executors find the runs in the
+// database.
+func runClaimer(ctx context.Context, db *database.DB) error {
+	c, err := claimer.New(claimer.Config{Store: db, Clock: clock.System{}, Owner: uuid.NewString(), ShardLease: processLease, Logger: toStderr()})
+	if err != nil {
+		return err
+	}
+	return c.Run(ctx)
+}
+
+// runExecutor relays runs from the database to itself, and writes down when
+// each attempt begins, ends and has been recorded.
+func runExecutor(ctx context.Context, db *database.DB, journal string) error {
+	out, err := os.OpenFile(journal, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return err
+	}
+	write := func(what string, e core.Execution) {
+		fmt.Fprintf(out, "%s %s %d\n", what, e.Key.ID(), e.Attempt)
+	}
+	box, err := inprocess.New(inprocess.Config{Queues: []string{queue}})
+	if err != nil {
+		return err
+	}
+	relay, err := claimer.NewRelay(claimer.Config{
+		Store: db, Clock: clock.System{}, Publisher: box, Queues: []string{queue}, DispatchLease: processLease, Logger: toStderr(),
+	}, func() bool { return box.Len(queue) < 1000 })
+	if err != nil {
+		return err
+	}
+	job := targetFunc(func(ctx context.Context, e core.Execution) error {
+		write("begin", e)
+		if err := (clock.System{}).Sleep(ctx, jobTime); err != nil {
+			return err
+		}
+		write("end", e)
+		return nil
+	})
+	ex, err := executor.New(executor.Config{
+		Store: db, Queue: box, Clock: clock.System{}, Targets: map[string]core.Target{queue: job}, Lease: processLease, Concurrency: 10,
+		OnFinish: func(r executor.Report) { write("recorded", r.Execution) }, Logger: toStderr(),
+	})
+	if err != nil {
+		return err
+	}
+	var g errgroup.Group
+	g.Go(func() error { return relay.Run(ctx) })
+	g.Go(func() error { return ex.Run(ctx) })
+	return errors.Join(g.Wait(), out.Close())
+}
+
+func toStderr() *slog.Logger { return slog.New(slog.NewTextHandler(os.Stderr, nil)) }
+
+// process is a stage that runs as a process of its own.
+type process struct {
+	w       *world
+	cmd     *exec.Cmd
+	stdin   io.Closer
+	journal string
+}
+
+// process starts a stage. It is asked to end when the test does.
+func (w *world) process(role string) *process {
+	w.Helper()
+	self, err := os.Executable()
+	w.must(err)
+	p := &process{w: w, journal: filepath.Join(w.TempDir(), "journal")}
+	p.cmd = exec.CommandContext(w.ctx, self)
+	p.cmd.Env = append(os.Environ(), roleVariable+"="+role, urlVariable+"="+w.url, journalVariable+"="+p.journal)
+	p.cmd.Stderr = w.log
+	p.cmd.WaitDelay = time.Second
+	p.stdin, err = p.cmd.StdinPipe()
+	w.must(err)
+	w.must(p.cmd.Start())
+	w.Cleanup(func() {
+		_ = p.stdin.Close() // a killed process has none
+		_ = p.cmd.Wait()    // a killed process ends with an error
+	})
+	return p
+}
+
+// kill ends the process at once, as kill -9 does, and waits until it is gone.
+func (p *process) kill() {
+	p.w.Helper()
+	p.w.must(p.cmd.Process.Kill())
+	_ = p.cmd.Wait() // its error says that it was killed
+}
+
+// entry is a line of an executor's journal.
+type entry struct {
+	what string // begin, end or recorded
+	key  core.RunKey
+}
+
+// wrote counts what executors wrote down so far, over all of them.
+func (w *world) wrote(executors ...*process) map[entry]int {
+	w.Helper()
+	out := map[entry]int{}
+	for _, p := range executors {
+		text, err := os.ReadFile(p.journal)
+		if errors.Is(err, os.ErrNotExist) {
+			continue
+		}
+		w.must(err)
+		// The last line may be half written.
+		whole := text[:bytes.LastIndexByte(text, '\n')+1]
+		for line := range strings.Lines(string(whole)) {
+			words := strings.Fields(line)
+			key, err := core.ParseRunID(words[1])
+			w.must(err)
+			out[entry{words[0], key}]++
+		}
+	}
+	return out
+}
+
+// keys returns the runs for which an executor wrote such a line, each with the
+// number of lines.
+func keys(lines map[entry]int, what string) map[core.RunKey]int {
+	out := map[core.RunKey]int{}
+	for e, n := range lines {
+		if e.what == what {
+			out[e.key] = n
+		}
+	}
+	return out
+}

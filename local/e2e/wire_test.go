@@ -43,11 +43,17 @@ func TestStageStatementOfUnknownOutcome(t *testing.T) {
 				w.seedDue(10)
 				p, url := newProxy(w)
 				c := p.arm(text, when)
-				box, done := newMailbox(w), &tally{}
+				box, done, recorded := newMailbox(w), &tally{}, make(chan executor.Report, 100)
 				w.claimer(w.open(url), box, nil)
-				w.executor(w.open(url), box, done, nil)
+				stop := w.executor(w.open(url), box, done, func(c *executor.Config) {
+					c.OnFinish = func(r executor.Report) { recorded <- r }
+				})
 				signal(w, "the connection is cut", c.done)
 				w.allOnce(10, done)
+				stop()
+				if len(recorded) != 10 {
+					w.Errorf("the executor knows of %d outcomes that they were recorded, want 10", len(recorded))
+				}
 			})
 		})
 	}
