@@ -1,0 +1,184 @@
+package memory
+
+import (
+	"bytes"
+	"context"
+	"slices"
+	"time"
+
+	"github.com/fencepost/fencepost/core"
+)
+
+// Start implements core.RunStore. Of several deliveries of one run in a call
+// the first that fits is used.
+func (s *Store) Start(ctx context.Context, ds []core.Delivery, lease time.Duration) ([]core.Started, error) {
+	now, err := s.begin(ctx, "start")
+	if err != nil {
+		return nil, err
+	}
+	defer s.mu.Unlock()
+	used := map[*run]bool{}
+	out := []core.Started{}
+	for _, d := range ds {
+		r := s.runs[own(d.Key)]
+		if r == nil || used[r] {
+			continue
+		}
+		first := r.State == core.RunQueued && r.Fence == d.Fence
+		again := r.State == core.RunRunning && r.Fence == d.Fence+1 && r.holder == d.Token
+		if first || again {
+			used[r] = true
+			out = append(out, s.start(r, d, now, lease))
+		}
+	}
+	return out, nil
+}
+
+// start gives a run to a delivery, for the first time or again.
+func (s *Store) start(r *run, d core.Delivery, now time.Time, lease time.Duration) core.Started {
+	sch := s.schedules[r.Key.ScheduleID]
+	gone := sch == nil || sch.deleted
+	switch {
+	case r.State == core.RunRunning:
+		r.WakeAt = after(now, lease)
+	case gone:
+		r.State, r.Reason, r.WakeAt, r.FinishedAt = core.RunCanceled, core.ReasonDeleted, time.Time{}, now
+	case sch.Job.Queue != r.Queue:
+		r.Queue, r.WakeAt = sch.Job.Queue, now
+	default:
+		r.State, r.WakeAt, r.StartedAt = core.RunRunning, after(now, lease), now
+		r.Attempt++
+	}
+	r.Fence, r.holder = d.Fence+1, d.Token
+	out := core.Started{
+		Execution: core.Execution{
+			Key: r.Key, TenantID: r.TenantID, Cause: r.Cause, Attempt: r.Attempt, Fence: r.Fence,
+			CoversFrom: r.CoversFrom, CoversTo: r.CoversTo,
+		},
+		State: r.State, Token: r.holder, Queue: r.Queue, MaxAttempts: r.MaxAttempts,
+	}
+	if !gone {
+		r.Version = sch.Version
+	}
+	if sch != nil {
+		out.Name, out.Payload, out.Timeout = sch.Name, bytes.Clone(sch.Job.Payload), sch.Timeout
+	}
+	return out
+}
+
+// running returns the run that h holds, or nil.
+func (s *Store) running(h core.Held) *run {
+	r := s.runs[own(h.Key)]
+	if r == nil || r.State != core.RunRunning || r.Fence != h.Fence {
+		return nil
+	}
+	return r
+}
+
+// Heartbeat implements core.RunStore.
+func (s *Store) Heartbeat(ctx context.Context, hs []core.Held, lease time.Duration) ([]core.Beat, error) {
+	now, err := s.begin(ctx, "heartbeat")
+	if err != nil {
+		return nil, err
+	}
+	defer s.mu.Unlock()
+	seen := map[*run]bool{}
+	out := []core.Beat{}
+	for _, h := range hs {
+		r := s.running(h)
+		if r == nil || seen[r] {
+			continue
+		}
+		seen[r] = true
+		r.WakeAt = after(now, lease)
+		out = append(out, core.Beat{Held: core.Held{Key: r.Key, Fence: r.Fence}, CancelRequested: r.CancelRequested})
+	}
+	return out, nil
+}
+
+// Finish implements core.RunStore.
+func (s *Store) Finish(ctx context.Context, os []core.Outcome) ([]core.Finished, error) {
+	now, err := s.begin(ctx, "finish")
+	if err != nil {
+		return nil, err
+	}
+	defer s.mu.Unlock()
+	for _, o := range os {
+		if err := s.checkOutcome(o); err != nil {
+			return nil, err
+		}
+	}
+	seen := map[*run]bool{}
+	out := []core.Finished{}
+	for _, o := range os {
+		r := s.running(o.Held)
+		if r != nil {
+			r.end(o, now)
+		} else if r = s.runs[own(o.Key)]; r == nil || r.Fence != o.Fence || !wasFinished(r.State) {
+			continue
+		}
+		if !seen[r] {
+			seen[r] = true
+			out = append(out, core.Finished{Held: core.Held{Key: r.Key, Fence: r.Fence}, State: r.State})
+		}
+	}
+	return out, nil
+}
+
+// checkOutcome refuses what the database refuses: its texts in any case, its
+// state and result only if they would be written.
+func (s *Store) checkOutcome(o core.Outcome) error {
+	if err := checkText(string(o.State), string(o.Reason), o.Error, string(o.Result)); err != nil {
+		return err
+	}
+	if s.running(o.Held) == nil {
+		return nil
+	}
+	if !wasFinished(o.State) && o.State != core.RunSkipped {
+		return bad("an attempt cannot end in this state")
+	}
+	if len(o.Result) > 0 {
+		return checkJSON(o.Result)
+	}
+	return nil
+}
+
+// wasFinished reports whether a finish may have left a run in this state.
+func wasFinished(s core.RunState) bool {
+	return slices.Contains([]core.RunState{core.RunSucceeded, core.RunDead, core.RunCanceled, core.RunRetrying}, s)
+}
+
+// end records the outcome of the attempt under way.
+func (r *run) end(o core.Outcome, now time.Time) {
+	r.Result, r.Error, r.WakeAt, r.FinishedAt = nil, o.Error, time.Time{}, now
+	if len(o.Result) > 0 {
+		r.Result = bytes.Clone(o.Result)
+	}
+	switch {
+	case o.State != core.RunRetrying:
+		r.State = o.State
+	case r.CancelRequested:
+		r.State = core.RunCanceled
+	case r.Attempt >= r.MaxAttempts:
+		r.State = core.RunDead
+	default:
+		r.State, r.FinishedAt = core.RunRetrying, time.Time{}
+		r.WakeAt = now.Add(o.Delay.Truncate(time.Millisecond))
+	}
+	if r.State == core.RunDead {
+		r.Reason = o.Reason
+	}
+	if r.State != core.RunSucceeded {
+		r.fail(r.Fence, now, o.Error)
+	}
+}
+
+// fail records the attempt under way as failed, unless it is recorded.
+func (r *run) fail(fence int64, now time.Time, text string) {
+	for _, a := range r.failed {
+		if a.Number == r.Attempt {
+			return
+		}
+	}
+	r.failed = append(r.failed, core.Attempt{Number: r.Attempt, Fence: fence, StartedAt: r.StartedAt, FinishedAt: now, Error: text})
+}

@@ -1,0 +1,219 @@
+package memory
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/fencepost/fencepost/core"
+)
+
+// Now implements core.ScheduleStore.
+func (s *Store) Now(ctx context.Context) (time.Time, error) {
+	now, err := s.begin(ctx, "read the time")
+	if err != nil {
+		return time.Time{}, err
+	}
+	defer s.mu.Unlock()
+	return now, nil
+}
+
+// Create implements core.ScheduleStore.
+func (s *Store) Create(ctx context.Context, c core.Schedule, nextAt, done time.Time) error {
+	now, err := s.begin(ctx, "create schedule")
+	if err != nil {
+		return err
+	}
+	defer s.mu.Unlock()
+	if err := cmp.Or(checkContent(&c), checkSchedule(&c)); err != nil {
+		return err
+	}
+	if _, ok := s.schedules[c.ID]; ok {
+		return nil
+	}
+	if s.nameTaken(&c) {
+		return core.ErrNameTaken
+	}
+	c = stored(c)
+	c.Region, c.Version, c.CreatedAt, c.UpdatedAt = s.region, 1, now, now
+	s.schedules[c.ID] = &schedule{Schedule: c}
+	s.timers[c.ID] = &timer{
+		Timer: core.Timer{
+			Region: s.region, Shard: core.ShardOf(c.ID), ScheduleID: c.ID, TenantID: c.TenantID, FireAt: later(micro(nextAt), now),
+			Fence: 1, Done: micro(done),
+		},
+		openFrom: micro(done),
+	}
+	return nil
+}
+
+// stored returns a schedule that shares nothing with the caller's.
+func stored(c core.Schedule) core.Schedule {
+	c.Job.Payload = bytes.Clone(c.Job.Payload)
+	c.Anchor = micro(c.Anchor)
+	return c
+}
+
+// nameTaken reports whether another living schedule of the tenant has the name.
+func (s *Store) nameTaken(c *core.Schedule) bool {
+	for _, o := range s.schedules {
+		if !o.deleted && o.ID != c.ID && o.TenantID == c.TenantID && o.Name == c.Name {
+			return true
+		}
+	}
+	return false
+}
+
+func whole(sch *schedule, t *timer, now time.Time) core.Scheduled {
+	return core.Scheduled{Schedule: stored(sch.Schedule), Timer: t.Timer, Now: now}
+}
+
+// Get implements core.ScheduleStore.
+func (s *Store) Get(ctx context.Context, tenant, id uuid.UUID) (core.Scheduled, error) {
+	now, err := s.begin(ctx, "get schedule")
+	if err != nil {
+		return core.Scheduled{}, err
+	}
+	defer s.mu.Unlock()
+	sch, t, ok := s.living(tenant, id)
+	if !ok {
+		return core.Scheduled{}, core.ErrNotFound
+	}
+	out := whole(sch, t, now)
+	out.LastRunLive = s.busy(t, false)
+	return out, nil
+}
+
+// List implements core.ScheduleStore.
+func (s *Store) List(ctx context.Context, tenant uuid.UUID, p core.Page) ([]core.Scheduled, error) {
+	now, err := s.begin(ctx, "list schedules")
+	if err != nil {
+		return nil, err
+	}
+	defer s.mu.Unlock()
+	out := []core.Scheduled{}
+	for id := range s.schedules {
+		if sch, t, ok := s.living(tenant, id); ok && slices.Compare(id[:], p.After[:]) > 0 {
+			out = append(out, whole(sch, t, now))
+		}
+	}
+	slices.SortFunc(out, func(a, b core.Scheduled) int { return slices.Compare(a.Schedule.ID[:], b.Schedule.ID[:]) })
+	return out[:min(len(out), p.Limit, 1001)], nil
+}
+
+// guarded returns what an edit is about, if it is as the edit's plan expects.
+func (s *Store) guarded(tenant uuid.UUID, e *core.Edit, now time.Time) (*schedule, *timer, bool) {
+	sch, t, ok := s.living(tenant, e.Schedule.ID)
+	return sch, t, ok && sch.Version == e.Version && t.Fence == e.Fence && now.Before(micro(e.ValidUntil))
+}
+
+// Apply implements core.ScheduleStore.
+func (s *Store) Apply(ctx context.Context, tenant uuid.UUID, e core.Edit) error {
+	now, err := s.begin(ctx, "apply edit")
+	if err != nil {
+		return err
+	}
+	defer s.mu.Unlock()
+	if err := cmp.Or(checkContent(&e.Schedule), checkRowTexts(e.Settle)); err != nil {
+		return err
+	}
+	sch, t, ok := s.guarded(tenant, &e, now)
+	if !ok {
+		return core.ErrChanged
+	}
+	next := stored(e.Schedule)
+	next.Region, next.TenantID, next.Version = sch.Region, sch.TenantID, sch.Version+1
+	next.CreatedAt, next.UpdatedAt = sch.CreatedAt, now
+	if err := cmp.Or(checkSchedule(&next), checkRows(e.Settle)); err != nil {
+		return err
+	}
+	if s.nameTaken(&next) {
+		return core.ErrNameTaken
+	}
+	a := s.admit(t, e.OnBusy == core.BusyAllow, core.ReasonEdited)
+	sch.Schedule = next
+	t.Fence = a.fence
+	if e.MoveTimer {
+		t.FireAt, t.Done, t.Parked = later(micro(e.NextAt), now), micro(e.Done), false
+	}
+	if !a.busy && !e.LastRun.IsZero() {
+		t.LastRun, t.openFrom = micro(e.LastRun), time.Time{}
+	}
+	for _, p := range e.Settle {
+		s.add(&a, p, now)
+	}
+	return nil
+}
+
+// Delete implements core.ScheduleStore.
+func (s *Store) Delete(ctx context.Context, tenant uuid.UUID, e core.Edit) error {
+	now, err := s.begin(ctx, "delete schedule")
+	if err != nil {
+		return err
+	}
+	defer s.mu.Unlock()
+	if err := checkRowTexts(e.Settle); err != nil {
+		return err
+	}
+	sch, t, ok := s.guarded(tenant, &e, now)
+	if !ok {
+		return core.ErrChanged
+	}
+	if err := checkRows(e.Settle); err != nil {
+		return err
+	}
+	sch.deleted, sch.UpdatedAt = true, now
+	sch.Version++
+	delete(s.timers, sch.ID)
+	a := s.admit(t, true, "")
+	for _, p := range e.Settle {
+		p.Skipped = true // nothing of a deleted schedule runs
+		s.add(&a, p, now)
+	}
+	for k, r := range s.runs {
+		if k.ScheduleID == sch.ID && !r.State.Final() {
+			r.cancel(now)
+		}
+	}
+	return nil
+}
+
+// cancel ends a waiting run and asks a running one to end.
+func (r *run) cancel(now time.Time) {
+	r.Reason, r.CancelRequested = core.ReasonDeleted, true
+	if r.State == core.RunRunning {
+		return
+	}
+	r.State, r.WakeAt, r.FinishedAt = core.RunCanceled, time.Time{}, now
+	r.Fence++
+}
+
+// Trigger implements core.ScheduleStore.
+func (s *Store) Trigger(ctx context.Context, tenant uuid.UUID, c *core.Schedule, fence int64, slot time.Time) (core.Run, error) {
+	now, err := s.begin(ctx, "trigger")
+	if err != nil {
+		return core.Run{}, err
+	}
+	defer s.mu.Unlock()
+	sch, t, ok := s.living(tenant, c.ID)
+	if !ok || t.Fence != fence {
+		return core.Run{}, core.ErrChanged
+	}
+	a := s.admit(t, sch.Overlap == core.OverlapAllow, "")
+	if a.busy {
+		return core.Run{}, core.ErrRunLive
+	}
+	r := s.add(&a, core.PlannedRow{Slot: slot, Cause: core.CauseManual, Queue: sch.Job.Queue, MaxAttempts: sch.MaxAttempts}, now)
+	if r == nil {
+		return core.Run{}, core.ErrChanged
+	}
+	if !a.allow {
+		r.CoversTo = r.CoversFrom // empty: the chain of intervals passes it by
+	}
+	t.LastRun, t.openFrom, t.Fence = r.Key.Slot, time.Time{}, a.fence
+	return r.Run, nil
+}
