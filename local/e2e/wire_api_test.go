@@ -18,7 +18,7 @@ const (
 	triggerText = "'queued', 'manual'"
 	buryText    = "DELETE FROM timers"
 	cancelText  = "SET state = CASE WHEN r.state = 'running' THEN 'running' ELSE 'canceled' END"
-	commitText  = "commit"
+	commitText  = "commit\x00" // the whole of a simple query
 )
 
 // outline is what the database holds of a test's one schedule.
