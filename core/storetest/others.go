@@ -72,20 +72,33 @@ func testExpiry(w *world) {
 }
 
 func testExpiredInterval(w *world) {
-	for _, end := range []core.RunState{core.RunDead, core.RunSucceeded} {
+	for _, tt := range []struct {
+		name   string
+		end    core.RunState
+		manual bool
+		fences int64 // by how much the timer's rises when its run expires
+	}{{"dead", core.RunDead, false, 1}, {"succeeded", core.RunSucceeded, false, 0}, {"manual", core.RunSucceeded, true, 1}} {
 		var id uuid.UUID
 		var want time.Time
 		w.aged(func() {
 			id = w.add(nil)
-			if want = w.get(id).Timer.Done; end == core.RunSucceeded {
-				want = w.get(id).Timer.FireAt
+			if want = w.get(id).Timer.Done; tt.manual {
+				r := w.trigger(id)
+				w.end(w.start(message(core.Claimed{Key: r.Key, Fence: r.Fence}))[0], tt.end)
+			} else {
+				s := w.begin(id)
+				w.end(s, tt.end)
+				if tt.end == core.RunSucceeded {
+					want = s.CoversTo
+				}
 			}
-			w.end(w.begin(id), end)
 			cur := w.get(id)
 			w.must(w.Store.Apply(w.ctx, w.tenant, stopped(&cur)))
 		})
+		before := w.get(id).Timer.Fence
 		w.expire()
-		w.same("interval after an expired run that ended "+string(end), want, w.trigger(id).CoversFrom)
+		w.same(tt.name+": rise of the fence", tt.fences, w.get(id).Timer.Fence-before)
+		w.same(tt.name+": start of the next interval", want, w.trigger(id).CoversFrom)
 	}
 }
 

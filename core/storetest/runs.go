@@ -66,6 +66,9 @@ func testStartRefused(w *world) {
 	both := w.start(message(core.Claimed{Key: unknown, Fence: h.Fence}), message(core.Claimed{Key: h.Key, Fence: h.Fence}))
 	w.same("deliveries that got a run", 1, len(both))
 	w.same("no deliveries", 0, len(w.start()))
+	_, h = w.reach(core.RunQueued, nil)
+	d := message(core.Claimed{Key: h.Key, Fence: h.Fence})
+	w.same("runs of a delivery passed twice", 1, len(w.start(d, d)))
 }
 
 func testStartAgain(w *world) {
@@ -152,6 +155,7 @@ func testHeartbeat(w *world) {
 	w.must(w.Store.Delete(w.ctx, w.tenant, w.deletion(id)))
 	w.same("beat once asked to cancel", []core.Beat{{Held: h, CancelRequested: true}}, w.beat(h))
 	w.same("no beats", 0, len(w.beat()))
+	w.same("beats of a run named twice", 1, len(w.beat(h, h)))
 }
 
 func testFinishVerdicts(w *world) {
@@ -216,6 +220,9 @@ func testFinishAgain(w *world) {
 	ended := w.finish(core.Outcome{Held: queued, State: core.RunSucceeded}, core.Outcome{Held: running, State: core.RunSucceeded})
 	w.same("accepted of one that never began and one that did", []core.Finished{{Held: running, State: core.RunSucceeded}}, ended)
 	w.same("no outcomes", 0, len(w.finish()))
+	_, twice := w.reach(core.RunRunning, nil)
+	o := core.Outcome{Held: twice, State: core.RunSucceeded}
+	w.same("accepted of one named twice", 1, len(w.finish(o, o)))
 }
 
 func testFinishKeeps(w *world) {
@@ -238,14 +245,14 @@ func testFinishBad(w *world) {
 	_, good := w.reach(core.RunRunning, nil)
 	_, poor := w.reach(core.RunRunning, nil)
 	for name, o := range map[string]core.Outcome{
-		"an error with NUL":       {State: core.RunRetrying, Error: "a\x00b"},
-		"an error not UTF-8":      {State: core.RunRetrying, Error: "a\xff"},
-		"a result that is none":   {State: core.RunSucceeded, Result: []byte(`{"a"`)},
-		"a result with NUL":       {State: core.RunSucceeded, Result: []byte(`"\u0000"`)},
-		"a state nobody knows":    {State: "tired"},
-		"a state that is no end":  {State: core.RunQueued},
-		"a state of those at it":  {State: core.RunRunning},
-		"a result after a \\ NUL": {State: core.RunSucceeded, Result: []byte(`"\\\u0000"`)},
+		"an error with NUL":      {State: core.RunRetrying, Error: "a\x00b"},
+		"an error not UTF-8":     {State: core.RunRetrying, Error: "a\xff"},
+		"a result that is none":  {State: core.RunSucceeded, Result: []byte(`{"a"`)},
+		"a result with NUL":      {State: core.RunSucceeded, Result: []byte(`"\u0000"`)},
+		"a state nobody knows":   {State: "tired"},
+		"a state that is no end": {State: core.RunQueued},
+		"a state of those at it": {State: core.RunRunning},
+		"NUL after a backslash":  {State: core.RunSucceeded, Result: []byte(`"\\u0000 \\\u0000"`)},
 	} {
 		o.Held = poor
 		_, err := w.Store.Finish(w.ctx, []core.Outcome{{Held: good, State: core.RunSucceeded}, o})
