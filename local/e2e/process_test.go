@@ -43,6 +43,7 @@ func TestKilledExecutor(t *testing.T) {
 			return len(keys(w.wrote(first), "end")) >= 50 && len(interrupted(w)) > 0
 		})
 		first.kill()
+		first.gone()
 		broken := interrupted(w)
 		second := w.process(executorRole)
 		end := w.succeeded(200)

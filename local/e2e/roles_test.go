@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -128,6 +129,7 @@ type process struct {
 	cmd     *exec.Cmd
 	stdin   io.Closer
 	journal string
+	name    string // of its sessions at the database
 }
 
 // process starts a stage. It is asked to end when the test does.
@@ -135,9 +137,14 @@ func (w *world) process(role string) *process {
 	w.Helper()
 	self, err := os.Executable()
 	w.must(err)
-	p := &process{w: w, journal: filepath.Join(w.TempDir(), "journal")}
+	p := &process{w: w, journal: filepath.Join(w.TempDir(), "journal"), name: role + uuid.NewString()}
+	address, err := url.Parse(w.url)
+	w.must(err)
+	values := address.Query()
+	values.Set("application_name", p.name)
+	address.RawQuery = values.Encode()
 	p.cmd = exec.CommandContext(w.ctx, self)
-	p.cmd.Env = append(os.Environ(), roleVariable+"="+role, urlVariable+"="+w.url, journalVariable+"="+p.journal)
+	p.cmd.Env = append(os.Environ(), roleVariable+"="+role, urlVariable+"="+address.String(), journalVariable+"="+p.journal)
 	p.cmd.Stderr = w.log
 	p.cmd.WaitDelay = time.Second
 	p.stdin, err = p.cmd.StdinPipe()
@@ -155,6 +162,15 @@ func (p *process) kill() {
 	p.w.Helper()
 	p.w.must(p.cmd.Process.Kill())
 	_ = p.cmd.Wait() // its error says that it was killed
+}
+
+// gone waits until the database has ended the sessions of a killed process: a
+// statement that had arrived is done all the same.
+func (p *process) gone() {
+	p.w.Helper()
+	p.w.until("the sessions of the killed process end", func() bool {
+		return p.w.count("pg_stat_activity WHERE application_name = $1", p.name) == 0
+	})
 }
 
 // entry is a line of an executor's journal.
