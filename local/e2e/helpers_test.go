@@ -106,15 +106,14 @@ func (w *world) until(what string, holds func() bool) {
 }
 
 // signal waits until the channel is closed or receives.
-func signal[T any](w *world, what string, c <-chan T) T {
+func signal[T any](w *world, what string, c <-chan T) (v T) {
 	w.Helper()
 	select {
-	case v := <-c:
-		return v
+	case v = <-c:
 	case <-time.After(patience):
 		w.Fatalf("waited %s in vain: %s\n%s", patience, what, describe(w.runs()))
-		panic("unreachable")
 	}
+	return v
 }
 
 // background runs a stage until the returned function, or the test's end, stops

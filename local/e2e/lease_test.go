@@ -28,6 +28,26 @@ type farewell struct {
 	cause error
 }
 
+// stubborn is a job that ignores every sign to stop until it is thawed.
+type stubborn struct {
+	targetFunc
+	begun chan core.Execution
+	ended chan farewell
+	thaw  chan struct{}
+}
+
+func newStubborn() *stubborn {
+	s := &stubborn{begun: make(chan core.Execution, 1), ended: make(chan farewell, 1), thaw: make(chan struct{})}
+	s.targetFunc = func(ctx context.Context, e core.Execution) error {
+		s.begun <- e
+		<-ctx.Done()
+		s.ended <- farewell{time.Now(), context.Cause(ctx)}
+		<-s.thaw
+		return nil
+	}
+	return s
+}
+
 // A holder is cut off from the database, and its job ignores every sign to
 // stop for one and a half leases. The run goes to another executor, whose
 // outcome counts. The first one knew before its lease ended.
@@ -36,27 +56,18 @@ func TestFrozenHolder(t *testing.T) {
 	const lease = 3 * time.Second
 	eachLevel(t, func(w *world) {
 		w.seedDue(1)
-		box := newMailbox(w)
-		begun, ended, thaw := make(chan core.Execution, 1), make(chan farewell, 1), make(chan struct{})
-		frozen := targetFunc(func(ctx context.Context, e core.Execution) error {
-			begun <- e
-			<-ctx.Done()
-			ended <- farewell{time.Now(), context.Cause(ctx)}
-			<-thaw
-			return nil
-		})
+		box, job, other := newMailbox(w), newStubborn(), &tally{}
 		var reports []executor.Report
 		w.claimer(w.db, box, nil)
-		stop := w.executor(silent{w.db}, box, frozen, func(c *executor.Config) {
+		stop := w.executor(silent{w.db}, box, job, func(c *executor.Config) {
 			c.Lease, c.Concurrency = lease, 1
 			c.OnFinish = func(r executor.Report) { reports = append(reports, r) }
 		})
-		first := signal(w, "the first attempt begins", begun)
+		first := signal(w, "the first attempt begins", job.begun)
 		leaseEnd := rows[time.Time](w, "SELECT wake_at FROM runs")[0]
+		w.executor(w.db, box, other, nil)
 
-		other := &tally{}
-		w.executor(w.db, box, other, func(c *executor.Config) { c.Lease = lease })
-		bye := signal(w, "the first attempt is told to end", ended)
+		bye := signal(w, "the first attempt is told to end", job.ended)
 		if !errors.Is(bye.cause, executor.ErrLeaseLost) {
 			w.Errorf("the attempt ended with %v, want %v", bye.cause, executor.ErrLeaseLost)
 		}
@@ -65,7 +76,7 @@ func TestFrozenHolder(t *testing.T) {
 		}
 		end := w.succeeded(1)
 		w.until("one and a half leases are over", func() bool { return w.now().After(leaseEnd.Add(lease / 2)) })
-		close(thaw)
+		close(job.thaw)
 		stop()
 
 		if len(reports) > 0 {
