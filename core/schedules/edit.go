@@ -215,34 +215,45 @@ func (s *Service) Delete(ctx context.Context, tenant, id uuid.UUID) error {
 }
 
 // Trigger makes a manual run at once; core.ErrRunLive while a run is alive and
-// overlap is not allow.
+// overlap is not allow. Writes of unknown outcome are looked for by their keys
+// before another one is sent, and before a refusal is believed.
 func (s *Service) Trigger(ctx context.Context, tenant, id uuid.UUID) (core.Run, error) {
-	var last core.RunKey
+	var unknown []core.RunKey
 	for n := range maxRounds {
 		cur, err := s.store.Get(ctx, tenant, id)
 		if err != nil {
 			return core.Run{}, fmt.Errorf("trigger schedule: %w", err)
 		}
-		slot := manualSlot(cur.Now.Add(time.Duration(n) * time.Microsecond))
-		if last.Slot.IsZero() {
-			last = core.RunKey{Region: s.region, ScheduleID: id, Slot: slot}
-		} else if run, _, err := s.store.Run(ctx, tenant, last); err == nil {
-			return run, nil // the write of unknown outcome had happened
-		} else {
-			last.Slot = slot
+		if run, ok := s.firstOf(ctx, tenant, unknown); ok {
+			return run, nil
 		}
+		slot := manualSlot(cur.Now.Add(time.Duration(n) * time.Microsecond))
 		run, err := s.store.Trigger(ctx, tenant, &cur.Schedule, cur.Timer.Fence, slot)
 		switch {
 		case err == nil:
 			return run, nil
 		case errors.Is(err, core.ErrUnknownOutcome):
+			unknown = append(unknown, core.RunKey{Region: s.region, ScheduleID: id, Slot: slot})
 		case errors.Is(err, core.ErrChanged), errors.Is(err, core.ErrBadRow):
-			last = core.RunKey{} // it did not happen
+			// The fence moved on, or another manual run has this microsecond.
 		default:
+			if run, ok := s.firstOf(ctx, tenant, unknown); ok {
+				return run, nil
+			}
 			return core.Run{}, fmt.Errorf("trigger schedule: %w", err)
 		}
 	}
 	return core.Run{}, fmt.Errorf("trigger schedule: %w", core.ErrChanged)
+}
+
+// firstOf returns the first of the named runs that exists.
+func (s *Service) firstOf(ctx context.Context, tenant uuid.UUID, keys []core.RunKey) (core.Run, bool) {
+	for _, key := range keys {
+		if run, _, err := s.store.Run(ctx, tenant, key); err == nil {
+			return run, true
+		}
+	}
+	return core.Run{}, false
 }
 
 // manualSlot returns t with its microseconds within the millisecond made

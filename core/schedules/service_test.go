@@ -238,6 +238,42 @@ func TestRepeatsChangeNothing(t *testing.T) {
 	}
 }
 
+// TestTriggerThatCommitsLate: a trigger's answer is lost and its write seems not
+// to have happened; the next one finds the fence moved on, and the first run.
+func TestTriggerThatCommitsLate(t *testing.T) {
+	t.Parallel()
+	w := newWorld()
+	ctx := t.Context()
+	s, err := w.service.Create(ctx, w.tenant, fields())
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.store.after = []error{core.ErrUnknownOutcome}
+	hidden := &late{flaky: w.store}
+	run, err := schedules.New(hidden, "local", nil).Trigger(ctx, w.tenant, s.Schedule.ID)
+	if err != nil {
+		t.Fatalf("trigger: %v", err)
+	}
+	runs, err := w.service.Runs(ctx, w.tenant, s.Schedule.ID, core.Page{Limit: 10})
+	if err != nil || len(runs) != 1 || runs[0].Key != run.Key {
+		t.Errorf("%d runs, %v", len(runs), err)
+	}
+}
+
+// late hides each run from its first look-up.
+type late struct {
+	*flaky
+	looked bool
+}
+
+func (l *late) Run(ctx context.Context, tenant uuid.UUID, key core.RunKey) (core.Run, []core.Attempt, error) {
+	if !l.looked {
+		l.looked = true
+		return core.Run{}, nil, core.ErrNotFound
+	}
+	return l.flaky.Run(ctx, tenant, key)
+}
+
 func TestTriggerBesideALiveRun(t *testing.T) {
 	t.Parallel()
 	w := newWorld()

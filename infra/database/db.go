@@ -177,7 +177,11 @@ func Address(url string) string {
 // name, sending it again while the database undoes it.
 func query[T any](ctx context.Context, d *DB, name string, args ...any) ([]T, error) {
 	var out []T
-	err := d.retry(ctx, func() error {
+	retry := d.retry
+	if d.sql.reads(name) {
+		retry = d.retryRead
+	}
+	err := retry(ctx, func() error {
 		rows, err := d.pool.Query(ctx, d.sql[name], args...)
 		if err != nil {
 			return err

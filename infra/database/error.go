@@ -33,12 +33,12 @@ func translate(doing string, err error) error {
 	}
 	var pe *pgconn.PgError
 	switch {
-	case errors.As(err, &pe):
-		return fmt.Errorf("%s: %w", doing, translatePg(pe))
 	case errors.Is(err, pgx.ErrNoRows):
 		return fmt.Errorf("%s: %w", doing, core.ErrNotFound)
-	case neverSent(err):
+	case neverSent(err): // first: a server that refuses connections answers in codes too
 		return fmt.Errorf("%s: %w", doing, &core.Error{Code: core.CodeUnavailable, Kind: "database_unreachable", Message: "the database does not answer", Err: err})
+	case errors.As(err, &pe):
+		return fmt.Errorf("%s: %w", doing, translatePg(pe))
 	case broken(err):
 		return fmt.Errorf("%s: %w: %w", doing, core.ErrUnknownOutcome, err)
 	default:
@@ -81,9 +81,27 @@ const maxTries = 10
 // retry runs fn until it succeeds, fails for good, or was undone maxTries times.
 // The gaps double from 5 ms, with equal jitter.
 func (d *DB) retry(ctx context.Context, fn func() error) error {
+	return d.retryIf(ctx, retryable, fn)
+}
+
+// retryRead is retry for what changes nothing: it is sent again, once more,
+// after a broken connection too.
+func (d *DB) retryRead(ctx context.Context, fn func() error) error {
+	breaks := 0
+	return d.retryIf(ctx, func(err error) bool {
+		var pe *pgconn.PgError
+		if ctx.Err() == nil && broken(err) && !errors.As(err, &pe) {
+			breaks++
+			return breaks == 1
+		}
+		return retryable(err)
+	}, fn)
+}
+
+func (d *DB) retryIf(ctx context.Context, again func(error) bool, fn func() error) error {
 	for n := 0; ; n++ {
 		err := fn()
-		if err == nil || !retryable(err) || n == maxTries-1 {
+		if err == nil || !again(err) || n == maxTries-1 {
 			return err
 		}
 		gap := min(time.Second, 5*time.Millisecond<<n)

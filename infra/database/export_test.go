@@ -5,3 +5,6 @@ func Statements() (map[string]string, error) { return loadStatements(nil) }
 
 // MigrationFiles is the embedded folder of migrations.
 var MigrationFiles = migrationFiles
+
+// Reads tells whether a statement is sent again after a broken connection.
+func Reads(text string) bool { return statements{"it": text}.reads("it") }

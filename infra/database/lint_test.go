@@ -207,3 +207,22 @@ func TestMigrationFolders(t *testing.T) {
 		}
 	}
 }
+
+// TestReads: what changes something is never sent again blindly. FOR UPDATE
+// counts as a change, to be on the safe side.
+func TestReads(t *testing.T) {
+	t.Parallel()
+	all, err := database.Statements()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]bool{
+		"preload": true, "poll": true, "read_timers": true, "read_claimed": true, "read_finished": true, "get_schedule": true,
+		"list_schedules": true, "list_runs": true, "get_run": true, "list_attempts": true, "find_key": true, "now": true, "day_alive": true,
+	}
+	for name, text := range all {
+		if got := database.Reads(text); got != want[name] {
+			t.Errorf("%s: taken for a read: %t", name, got)
+		}
+	}
+}

@@ -13,7 +13,7 @@ import (
 // Now implements core.ScheduleStore.
 func (d *DB) Now(ctx context.Context) (time.Time, error) {
 	var now time.Time
-	err := d.pool.QueryRow(ctx, d.sql["now"]).Scan(&now)
+	err := d.retryRead(ctx, func() error { return d.pool.QueryRow(ctx, d.sql["now"]).Scan(&now) })
 	return now.UTC(), translate("read the time", err)
 }
 

@@ -14,6 +14,18 @@ var sqlFiles embed.FS
 // statements maps the name of each embedded file, without .sql, to its text.
 type statements map[string]string
 
+// reads reports whether the named statement changes nothing.
+func (s statements) reads(name string) bool {
+	for line := range strings.Lines(s[name]) {
+		for _, verb := range []string{"INSERT INTO ", "UPDATE ", "DELETE FROM "} {
+			if !strings.HasPrefix(line, "--") && strings.Contains(line, verb) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
 // loadStatements reads the embedded statements and passes each through rewrite,
 // which may be nil.
 func loadStatements(rewrite func(name, text string) string) (statements, error) {
