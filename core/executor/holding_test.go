@@ -207,12 +207,18 @@ func TestFinishOutlivesAnOutage(t *testing.T) {
 				if !happened {
 					f.finished, f.onFinish = nil, func([]core.Outcome) error { return outage() }
 				}
-				stop := s.execute(takes(5*time.Second), func(c *executor.Config) { c.Store = f })
+				stop := s.execute(func(context.Context, core.Execution) (json.RawMessage, error) {
+					time.Sleep(5 * time.Second)
+					return []byte(`"kept"`), nil
+				}, func(c *executor.Config) { c.Store = f })
 				key := s.give(nil)
 				s.until(22 * time.Second)
 				stop()
-				if got := s.run(key); got.State != core.RunSucceeded || got.Attempt != 1 || len(s.reported()) != 1 {
-					s.Errorf("the run is %s after %d attempts and %d reports", got.State, got.Attempt, len(s.reported()))
+				if diff := cmp.Diff(ending{State: core.RunSucceeded, Result: `"kept"`}, s.ending(key)); diff != "" {
+					s.Errorf("run (-want +got):\n%s", diff)
+				}
+				if got := s.run(key); got.Attempt != 1 || len(s.reported()) != 1 {
+					s.Errorf("%d attempts and %d reports, want one", got.Attempt, len(s.reported()))
 				}
 				if n := len(f.times(s, "finish")); n < 10 || n > 40 {
 					s.Errorf("the finish was sent %d times in 15 s", n)
@@ -251,20 +257,25 @@ func TestFinishGivesUp(t *testing.T) {
 	})
 }
 
-// A result that the database refuses is left out, and costs neither its run nor
-// those of the batch it came with their outcome.
+// A result or an error that the database refuses is left out, and costs neither
+// its run nor those of the batch it came with their outcome.
 func TestBadRowIsHalvedOut(t *testing.T) {
 	bubble(t, func(s *stage) {
 		const n = 8
 		var keys []core.RunKey
 		f := &faults{Store: s.db, onFinish: func(os []core.Outcome) error {
-			if slices.ContainsFunc(os, func(o core.Outcome) bool { return o.Key == keys[3] && o.Result != nil }) {
+			if slices.ContainsFunc(os, func(o core.Outcome) bool {
+				return o.Key == keys[3] && o.Result != nil || o.Key == keys[6] && o.Error != ""
+			}) {
 				return core.ErrBadRow
 			}
 			return nil
 		}}
-		stop := s.execute(func(context.Context, core.Execution) (json.RawMessage, error) {
+		stop := s.execute(func(_ context.Context, e core.Execution) (json.RawMessage, error) {
 			time.Sleep(time.Second)
+			if e.Key == keys[6] {
+				return nil, errors.New("it broke")
+			}
 			return []byte(`"kept"`), nil
 		}, func(c *executor.Config) { c.Store = f })
 		var ms []core.Message
@@ -277,8 +288,11 @@ func TestBadRowIsHalvedOut(t *testing.T) {
 		stop()
 		for i, k := range keys {
 			want := ending{State: core.RunSucceeded, Result: `"kept"`}
-			if i == 3 {
+			switch i {
+			case 3:
 				want.Result = ""
+			case 6:
+				want = ending{State: core.RunRetrying, Failed: 1}
 			}
 			if diff := cmp.Diff(want, s.ending(k)); diff != "" {
 				s.Errorf("run %d (-want +got):\n%s", i, diff)
