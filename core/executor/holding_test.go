@@ -64,22 +64,24 @@ func TestCutOffExecutor(t *testing.T) {
 		s.must(err)
 		var cause error
 		var ended, began time.Duration
+		s.until(300 * time.Millisecond)
 		stopFirst := s.execute(func(ctx context.Context, _ core.Execution) (json.RawMessage, error) {
 			<-ctx.Done()
 			ended, cause = s.at(), context.Cause(ctx)
 			return nil, nil // it even says that it succeeded
 		}, func(c *executor.Config) { c.Store, c.Queue = f, own })
+		s.until(700 * time.Millisecond) // out of step with the heartbeats
 		m := s.ready(nil)
 		key := m.Key
 		_, err = own.Publish(s.Context(), "test", []core.Message{m})
 		s.must(err)
-		s.until(12 * time.Second) // the last heartbeat was at 10 s
+		s.until(12 * time.Second) // the last heartbeat was at 10.3 s
 		cut.Store(true)
-		s.until(40*time.Second - time.Millisecond)
+		s.until(40200 * time.Millisecond)
 		if swept := s.sweep(); len(swept) != 0 {
 			s.Errorf("the sweep took %+v while the lease went on", swept)
 		}
-		s.until(40 * time.Second)
+		s.until(40300 * time.Millisecond)
 		s.sweep()
 		stopSecond := s.execute(func(context.Context, core.Execution) (json.RawMessage, error) {
 			began = s.at()
@@ -90,8 +92,8 @@ func TestCutOffExecutor(t *testing.T) {
 		s.until(3 * time.Minute)
 		stopFirst()
 		stopSecond()
-		if ended != 39*time.Second || !errors.Is(cause, executor.ErrLeaseLost) || began < ended {
-			s.Errorf("the first attempt ended at %s with %v, the second began at %s; want 39s and lease lost", ended, cause, began)
+		if ended != 39300*time.Millisecond || !errors.Is(cause, executor.ErrLeaseLost) || began < ended {
+			s.Errorf("the first attempt ended at %s with %v, the second began at %s; want 39.3s and lease lost", ended, cause, began)
 		}
 		if got, n := s.ending(key), len(f.times(s, "finish")); got.State != core.RunSucceeded || got.Result != `"second"` || n != 0 {
 			s.Errorf("the run is %+v after %d finishes of the first", got, n)
