@@ -35,9 +35,16 @@ func (*still) After(time.Duration) <-chan time.Time       { panic("the store wai
 
 func TestConformance(t *testing.T) {
 	t.Parallel()
-	storetest.Run(t, func(*testing.T) storetest.Harness {
-		clock := &still{now: time.Date(2027, 3, 9, 11, 29, 31, 123_456_000, time.UTC)}
-		s := memory.New("local", clock)
-		return storetest.Harness{Store: s, Region: "local", Advance: clock.advance, Alert: s.Alert}
-	})
+	storetest.Run(t, open)
+}
+
+func TestUpkeep(t *testing.T) {
+	t.Parallel()
+	storetest.RunUpkeep(t, open)
+}
+
+func open(*testing.T) storetest.Harness {
+	clock := &still{now: time.Date(2027, 3, 9, 11, 29, 31, 123_456_000, time.UTC)}
+	s := memory.New("local", clock)
+	return storetest.Harness{Store: s, Region: "local", Advance: clock.advance, Alert: s.Alert}
 }

@@ -96,7 +96,8 @@ func testClaimBusy(w *world) {
 	for _, state := range []core.RunState{core.RunQueued, core.RunRunning, core.RunRetrying, core.RunSucceeded, core.RunDead, core.RunCanceled} {
 		for _, policy := range []core.OnBusy{core.BusyAllow, core.BusySkip, core.BusyWait} {
 			what := fmt.Sprintf("%s during %s", policy, state)
-			id, _ := w.reach(state, nil)
+			id, h := w.reach(state, nil)
+			w.twin(id, h.Key.Slot, contrary(state))
 			before := w.get(id).Timer
 			m := w.due(id)
 			m.OnBusy = policy

@@ -18,6 +18,7 @@ func editTests() []test {
 		{"an edit of the slots moves the timer, never below now", testEditMoves},
 		{"an edit whose plan does not hold does nothing", testEditGuards},
 		{"slots owed before an edit get their rows", testEditSettles},
+		{"the first interval begins where the schedule did, edits or not", testEditFirst},
 		{"an edit with a refused row is not carried out", testEditBadRow},
 		{"of edits at the same time one is carried out", testEditRace},
 		{"an edit between plan and claim makes the claim void", testEditDuringClaim},
@@ -54,8 +55,8 @@ func (w *world) respec(id uuid.UUID) core.Edit {
 }
 
 func testEditContent(w *world) {
-	id := w.add(nil)
-	before := w.get(id)
+	other, id := w.add(nil), w.add(nil)
+	bystander, before := w.get(other), w.get(id)
 	w.Advance(time.Minute)
 	change := func(s *core.Schedule) {
 		s.Name, s.TimeZone, s.MisfireGrace, s.Overlap, s.Timeout, s.MaxAttempts = "new", "Asia/Tokyo", time.Hour, core.OverlapAllow, 0, 9
@@ -68,8 +69,9 @@ func testEditContent(w *world) {
 	change(&want.Schedule)
 	want.Schedule.Version, want.Schedule.TenantID, want.Schedule.Region = 2, w.tenant, w.Region
 	want.Schedule.CreatedAt, want.Schedule.UpdatedAt = before.Schedule.CreatedAt, w.now()
-	want.Timer.Fence, want.Now = 2, w.now()
+	want.Timer.Fence, want.Now, bystander.Now = 2, w.now(), w.now()
 	w.same("schedule", want, w.get(id))
+	w.same("another schedule", bystander, w.get(other))
 }
 
 func testEditMoves(w *world) {
@@ -128,10 +130,11 @@ func testEditGuards(w *world) {
 }
 
 func testEditSettles(w *world) {
-	for _, state := range []core.RunState{core.RunRunning, core.RunSucceeded, core.RunDead} {
+	for _, state := range []core.RunState{core.RunQueued, core.RunRunning, core.RunRetrying, core.RunSucceeded, core.RunDead} {
 		for _, policy := range []core.OnBusy{core.BusySkip, core.BusyAllow} {
 			what := fmt.Sprintf("%s, %s", state, policy)
-			id, _ := w.reach(state, nil)
+			id, h := w.reach(state, nil)
+			w.twin(id, h.Key.Slot, contrary(state))
 			before := w.get(id).Timer
 			first := before.FireAt
 			w.to(first.Add(90 * time.Minute))
@@ -144,7 +147,7 @@ func testEditSettles(w *world) {
 			run := core.Run{
 				Key: key, TenantID: w.tenant, Cause: core.CauseCatchUp, Queue: queue, MaxAttempts: 3, Fence: want.Fence * 65536, CreatedAt: w.now(),
 			}
-			if state == core.RunRunning && policy == core.BusySkip {
+			if !state.Final() && policy == core.BusySkip {
 				run.State, run.Reason, run.FinishedAt = core.RunSkipped, core.ReasonEdited, w.now()
 			} else {
 				want.LastRun = key.Slot
@@ -159,6 +162,21 @@ func testEditSettles(w *world) {
 			w.same(what+": older slot", []any{first, core.RunSkipped, core.ReasonMisfire}, []any{older.Key.Slot, older.State, older.Reason})
 		}
 	}
+}
+
+func testEditFirst(w *world) {
+	id := w.add(nil)
+	before := w.get(id).Timer
+	w.to(before.FireAt)
+	e := w.respec(id)
+	skipped := e
+	skipped.LastRun, skipped.Settle = time.Time{}, nil
+	w.must(w.Store.Apply(w.ctx, w.tenant, skipped))
+	e.Version, e.Fence = e.Version+1, e.Fence+1
+	w.must(w.Store.Apply(w.ctx, w.tenant, e))
+	w.same("start of the first interval", before.Done, w.runs(id)[0].CoversFrom)
+	w.end(w.start(message(core.Claimed{Key: w.runs(id)[0].Key, Fence: w.runs(id)[0].Fence}))[0], core.RunSucceeded)
+	w.same("start of the second", before.FireAt, w.begin(id).CoversFrom)
 }
 
 func testEditBadRow(w *world) {

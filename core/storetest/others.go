@@ -13,10 +13,15 @@ import (
 func otherTests() []test {
 	return []test{
 		{"keys are found by their hash", testKeys},
+		{"nothing is done for a context that has ended", testEndedContext},
+	}
+}
+
+func upkeepTests() []test {
+	return []test{
 		{"history goes when it is old, except what is alive", testExpiry},
 		{"the interval of an expired run stays open", testExpiredInterval},
 		{"partitions are made, again and again", testPartitions},
-		{"nothing is done for a context that has ended", testEndedContext},
 	}
 }
 

@@ -217,7 +217,8 @@ func testTriggerRefused(w *world) {
 	for state, live := range map[core.RunState]bool{
 		core.RunQueued: true, core.RunRunning: true, core.RunRetrying: true, core.RunSucceeded: false, core.RunDead: false, core.RunCanceled: false,
 	} {
-		id, _ := w.reach(state, nil)
+		id, h := w.reach(state, nil)
+		w.twin(id, h.Key.Slot, contrary(state))
 		before := w.get(id)
 		w.same("live while "+string(state), live, before.LastRunLive)
 		_, err := w.Store.Trigger(w.ctx, w.tenant, &before.Schedule, before.Timer.Fence+1, w.manual())

@@ -41,15 +41,24 @@ type Harness struct {
 // with t.Cleanup and is called from parallel tests.
 type Open func(t *testing.T) Harness
 
-// Run holds a store to the contracts in core. Each subtest opens a store.
+// Run holds a store to the contracts in core, that of UpkeepStore excepted. Each
+// subtest opens a store; those of one database may share it by their regions.
 func Run(t *testing.T, open Open) {
 	for _, group := range [][]test{lookTests(), claimTests(), runTests(), sweepTests(), leaseTests(), scheduleTests(), editTests(), otherTests()} {
-		for _, tt := range group {
-			t.Run(tt.name, func(t *testing.T) {
-				t.Parallel()
-				tt.run(newWorld(t, open(t)))
-			})
-		}
+		run(t, open, group)
+	}
+}
+
+// RunUpkeep holds a store to the contract of UpkeepStore, whose methods know no
+// regions: here each subtest needs a database of its own.
+func RunUpkeep(t *testing.T, open Open) { run(t, open, upkeepTests()) }
+
+func run(t *testing.T, open Open, tests []test) {
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			tt.run(newWorld(t, open(t)))
+		})
 	}
 }
 

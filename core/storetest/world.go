@@ -196,6 +196,32 @@ func (w *world) reach(state core.RunState, change func(*core.Schedule)) (uuid.UU
 	return id, held(s)
 }
 
+// twin makes a second schedule with the slots of the first, whose run of a slot
+// ends as given. It shows statements that look at another's rows.
+func (w *world) twin(id uuid.UUID, slot time.Time, state core.RunState) {
+	w.Helper()
+	anchor := w.get(id).Schedule.Anchor
+	now := w.now()
+	w.to(slot.Add(-time.Minute))
+	twin := w.add(func(s *core.Schedule) { s.Anchor = anchor })
+	s := w.begin(twin)
+	if !s.Key.Slot.Equal(slot) {
+		w.Fatalf("the twin's run is of %s, want %s", s.Key.Slot, slot)
+	}
+	if state != core.RunRunning {
+		w.end(s, state)
+	}
+	w.to(now)
+}
+
+// contrary returns a state that is live if the given one is not.
+func contrary(state core.RunState) core.RunState {
+	if state.Final() {
+		return core.RunRunning
+	}
+	return core.RunSucceeded
+}
+
 func (w *world) run(k core.RunKey) core.Run {
 	w.Helper()
 	r, _, err := w.Store.Run(w.ctx, w.tenant, k)

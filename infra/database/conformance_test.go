@@ -18,26 +18,43 @@ import (
 	"github.com/fencepost/fencepost/infra/database/dbtest"
 )
 
-// TestConformance runs the suite on one database for each isolation level. Each
-// subtest has a region of its own, which keeps it apart from the others, and a
-// clock of its own in a table, which takes the place of the server's in the
-// statements: time stands still unless the suite moves it.
+// TestConformance runs the suite on one database for each isolation level, where
+// each subtest has a region of its own, which keeps it apart from the others.
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	for name, serializable := range map[string]bool{"read_committed": false, "serializable": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			url := dbtest.New(t)
-			beside := connectPool(t, url)
-			if serializable {
-				url = dbtest.Serializable(url)
-			}
-			execute(t, beside, "CREATE TABLE test_clock (region TEXT PRIMARY KEY, at TIMESTAMPTZ NOT NULL)")
-			var regions atomic.Int64
-			storetest.Run(t, func(t *testing.T) storetest.Harness {
-				return harness(t, url, beside, fmt.Sprintf("r%d", regions.Add(1)))
-			})
+			open := clocked(t, serializable)
+			storetest.Run(t, open)
 		})
+	}
+}
+
+func TestUpkeep(t *testing.T) {
+	t.Parallel()
+	for name, serializable := range map[string]bool{"read_committed": false, "serializable": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			storetest.RunUpkeep(t, func(t *testing.T) storetest.Harness { return clocked(t, serializable)(t) })
+		})
+	}
+}
+
+// clocked makes a database for as long as t and opens regions of it. The
+// statements read the time from a table, a row for each region, instead of the
+// server's clock: it stands still unless the suite moves it.
+func clocked(t *testing.T, serializable bool) storetest.Open {
+	t.Helper()
+	url := dbtest.New(t)
+	beside := connectPool(t, url)
+	execute(t, beside, "CREATE TABLE test_clock (region TEXT PRIMARY KEY, at TIMESTAMPTZ NOT NULL)")
+	if serializable {
+		url = dbtest.Serializable(url)
+	}
+	var regions atomic.Int64
+	return func(t *testing.T) storetest.Harness {
+		return harness(t, url, beside, fmt.Sprintf("r%d", regions.Add(1)))
 	}
 }
 
