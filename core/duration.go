@@ -31,6 +31,9 @@ func ParseDuration(s string) (time.Duration, error) {
 	if !ok {
 		return 0, Invalid("", `is not a duration; write it as "90s", "15m", "3d" or "P3D"`)
 	}
+	if d%time.Millisecond != 0 {
+		return 0, Invalid("", "is finer than a millisecond")
+	}
 	if d > maxDuration {
 		return 0, Invalid("", "is longer than 40 years")
 	}

@@ -14,6 +14,15 @@ import (
 // part of the stored data: changing it needs a migration.
 const Shards = 64
 
+// AllShards returns every shard, in order.
+func AllShards() []int16 {
+	out := make([]int16, Shards)
+	for i := range out {
+		out[i] = int16(i)
+	}
+	return out
+}
+
 // Forever is the sentinel of timers that will not fire: paused, completed and
 // fired one-time schedules. It sorts behind every real time.
 var Forever = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -83,7 +92,7 @@ func ParseRunID(s string) (RunKey, error) {
 		Slot:   time.UnixMicro(int64(binary.BigEndian.Uint64(b[17:25]))).UTC(),
 	}
 	copy(k.ScheduleID[:], b[1:17])
-	if k.ID() != s {
+	if y := k.Slot.Year(); k.ID() != s || y < 1 || y >= Forever.Year() {
 		return RunKey{}, ErrNotFound
 	}
 	return k, nil

@@ -38,7 +38,11 @@ type Move struct {
 	NextAt     time.Time
 	Done       time.Time
 	LastRun    time.Time // slot of the admitted run; zero: none
-	ValidUntil time.Time // the plan is refused from here on
+	// ValidFrom and ValidUntil bound the plan's life, by the database's clock:
+	// before the first no planned slot may be recorded, and from the second on
+	// the plan is out of date.
+	ValidFrom  time.Time
+	ValidUntil time.Time
 	OnBusy     OnBusy
 	Rows       []PlannedRow
 }
@@ -63,6 +67,9 @@ type PlannedRow struct {
 	Reason      Reason
 	Queue       string
 	MaxAttempts int
+	// Elsewhere says that another process serves the queue: the run is due for
+	// that at once, without a dispatch lease.
+	Elsewhere bool
 }
 
 // Claimed is a row that a claim made.
@@ -111,9 +118,9 @@ type SweepOptions struct {
 	// Queues are the queues whose queued runs are taken. Nil takes none:
 	// somebody else publishes.
 	Queues []string
-	// Lost also takes running runs whose lease ended and retrying runs that
-	// are due.
-	Lost bool
+	// LostIn are the shards whose running runs are taken too when their lease
+	// ended, and whose retrying runs when they are due.
+	LostIn []int16
 }
 
 // Backoff is exponential with equal jitter: half of the delay is fixed, half is

@@ -87,6 +87,9 @@ func (c *Claimer) plan(batch []*entry) []core.Move {
 	moves := make([]core.Move, len(batch))
 	for i, e := range batch {
 		moves[i] = plan.Move(&e.Schedule, &e.Timer, e.slots, now)
+		for j := range moves[i].Rows {
+			moves[i].Rows[j].Elsewhere = !c.out.serves(moves[i].Rows[j].Queue)
+		}
 	}
 	return moves
 }

@@ -115,10 +115,10 @@ func New(c Config) (*Claimer, error) {
 		return nil, errors.New("claimer: store, clock and owner are required")
 	}
 	c = c.withDefaults()
-	out := newDispatcher(c.Publisher, c.Clock, c.Logger, c.Timeout)
+	out := newDispatcher(c)
 	return &Claimer{
 		c: c, timers: newTimers(c.Held), shards: newShardSet(c), clock: &databaseClock{clock: c.Clock}, out: out,
-		sweeps: newSweeper(c, out, true),
+		sweeps: newSweeper(c, out),
 	}, nil
 }
 
@@ -203,7 +203,7 @@ func (c *Claimer) round(ctx context.Context) error {
 		c.lastLoad = time.Time{}
 		return err
 	}
-	if err := c.sweeps.sweep(ctx, c.shards.list(), wide); err != nil {
+	if err := c.sweeps.sweep(ctx, c.shards.list(), c.c.Queues, wide); err != nil {
 		return err
 	}
 	if wide {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -33,17 +34,28 @@ type dispatcher struct {
 	clock   core.Clock
 	log     *slog.Logger
 	timeout time.Duration
+	queues  []string // that to serves
 	in      chan outgoing
 	warn    sync.Once
+
+	mu   sync.Mutex
+	full map[string]time.Time // queues without room, and until when they are left alone
 }
 
-func newDispatcher(to core.Publisher, clock core.Clock, log *slog.Logger, timeout time.Duration) *dispatcher {
-	return &dispatcher{to: to, clock: clock, log: log, timeout: timeout, in: make(chan outgoing, dispatchBuffer)}
+func newDispatcher(c Config) *dispatcher {
+	return &dispatcher{
+		to: c.Publisher, clock: c.Clock, log: c.Logger, timeout: c.Timeout, queues: c.Queues,
+		in: make(chan outgoing, dispatchBuffer), full: map[string]time.Time{},
+	}
 }
 
-// add takes a message for publishing; it never blocks.
+// serves reports whether this process publishes to the queue.
+func (d *dispatcher) serves(queue string) bool { return slices.Contains(d.queues, queue) }
+
+// add takes a message for publishing; it never blocks. Runs of queues that
+// other processes serve are theirs to find.
 func (d *dispatcher) add(queue string, m core.Message) {
-	if d.to == nil {
+	if !d.serves(queue) || d.isFull(queue) {
 		return
 	}
 	select {
@@ -111,9 +123,24 @@ func (d *dispatcher) publish(ctx context.Context, batch map[string][]core.Messag
 		case err == nil:
 		case errors.Is(err, core.ErrQueueFull):
 			d.log.Debug("queue is full; runs wait for the sweep", "queue", queue, "runs", len(msgs)-n)
-			_ = d.clock.Sleep(ctx, fullPause) // an error is ctx's end
+			d.setFull(queue)
 		default:
 			d.log.Error("publish", "queue", queue, "runs", len(msgs)-n, "error", err)
 		}
 	}
+}
+
+// isFull reports whether the queue had no room a moment ago. Its messages are
+// left to the sweep then, so that no other queue's wait behind them.
+func (d *dispatcher) isFull(queue string) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	until, ok := d.full[queue]
+	return ok && d.clock.Now().Before(until)
+}
+
+func (d *dispatcher) setFull(queue string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.full[queue] = d.clock.Now().Add(fullPause)
 }

@@ -7,21 +7,19 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
-
-	"github.com/fencepost/fencepost/core"
 )
 
 // Relay publishes runs that other processes claimed into the queue of this one.
 // It serves executors that share nothing with the claimers but the database.
 type Relay struct {
 	c    Config
-	room func() bool
+	room func(queue string) bool
 }
 
 // NewRelay returns a relay. Of c it uses Store, Clock, Publisher, Queues, Logger,
-// PollEvery, StragglerEvery and the dispatch leases. Room says whether the
-// queue has room for more; while it has none, runs are left to others.
-func NewRelay(c Config, room func() bool) (*Relay, error) {
+// PollEvery, StragglerEvery and the dispatch leases. Room says whether a
+// queue has room for more; while it has none, its runs are left to others.
+func NewRelay(c Config, room func(queue string) bool) (*Relay, error) {
 	if c.Store == nil || c.Clock == nil || c.Publisher == nil || room == nil {
 		return nil, errors.New("relay: store, clock, publisher and room are required")
 	}
@@ -31,10 +29,10 @@ func NewRelay(c Config, room func() bool) (*Relay, error) {
 // Run relays until ctx is done and returns nil then. It survives an unreachable
 // database.
 func (r *Relay) Run(ctx context.Context) error {
-	out := newDispatcher(r.c.Publisher, r.c.Clock, r.c.Logger, r.c.Timeout)
+	out := newDispatcher(r.c)
 	g, gctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return out.run(gctx) })
-	g.Go(func() error { return r.loop(gctx, newSweeper(r.c, out, false)) })
+	g.Go(func() error { return r.loop(gctx, newSweeper(r.c, out)) })
 	if err := g.Wait(); err != nil && ctx.Err() == nil {
 		return fmt.Errorf("relay: %w", err)
 	}
@@ -42,19 +40,15 @@ func (r *Relay) Run(ctx context.Context) error {
 }
 
 func (r *Relay) loop(ctx context.Context, s *sweeper) error {
-	shards := make([]int16, core.Shards)
-	for i := range shards {
-		shards[i] = int16(i)
-	}
 	var lastWide time.Time
 	failed := 0
 	for ctx.Err() == nil {
 		now := r.c.Clock.Now()
 		wide := now.Sub(lastWide) >= r.c.StragglerEvery
 		gap := r.c.PollEvery
-		if r.room() {
+		if queues := r.roomy(); len(queues) > 0 {
 			sctx, cancel := context.WithTimeoutCause(ctx, r.c.Timeout, errors.New("relay round took too long"))
-			err := s.sweep(sctx, shards, wide)
+			err := s.sweep(sctx, nil, queues, wide)
 			cancel()
 			switch {
 			case err != nil:
@@ -75,4 +69,15 @@ func (r *Relay) loop(ctx context.Context, s *sweeper) error {
 		_ = r.c.Clock.Sleep(ctx, gap) // an error is ctx's end
 	}
 	return nil
+}
+
+// roomy returns the queues that have room.
+func (r *Relay) roomy() []string {
+	var out []string
+	for _, q := range r.c.Queues {
+		if r.room(q) {
+			out = append(out, q)
+		}
+	}
+	return out
 }

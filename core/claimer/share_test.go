@@ -210,7 +210,7 @@ func TestSweepGoesOn(t *testing.T) {
 }
 
 // relay runs a relay beside claimers that publish nothing.
-func (s *stage) relay(out core.Publisher, room func() bool) (stop func()) {
+func (s *stage) relay(out core.Publisher, room func(string) bool) (stop func()) {
 	s.Helper()
 	r, err := claimer.NewRelay(claimer.Config{
 		Store: s.db, Clock: clock.System{}, Publisher: out, Queues: []string{"test"}, Logger: slog.New(slog.DiscardHandler),
@@ -228,7 +228,7 @@ func TestRelay(t *testing.T) {
 		var room atomic.Bool
 		stopClaimer := s.claim(func(c *claimer.Config) { c.Publisher, c.Queues = nil, nil })
 		s.until(500 * time.Millisecond)
-		stopRelay := s.relay(out, room.Load)
+		stopRelay := s.relay(out, func(string) bool { return room.Load() })
 		s.until(25 * time.Second)
 		if n := len(out.arrivals()); n != 0 {
 			s.Errorf("%d messages were published into a queue without room", n)
@@ -258,7 +258,7 @@ func TestRelayLeavesLostRuns(t *testing.T) {
 		run := s.runs(id)[0]
 		_, err := s.db.Start(s.Context(), []core.Delivery{{Message: core.Message{Key: run.Key, Fence: run.Fence}}}, 30*time.Second)
 		s.must(err)
-		stop = s.relay(out, func() bool { return true })
+		stop = s.relay(out, func(string) bool { return true })
 		s.until(5 * time.Minute)
 		stop()
 		if got := s.runs(id)[0]; got.State != core.RunRunning || len(out.arrivals()) != 1 {
@@ -280,7 +280,7 @@ func TestRelayOutlivesAnOutage(t *testing.T) {
 		}}
 		r, err := claimer.NewRelay(claimer.Config{
 			Store: f, Clock: clock.System{}, Publisher: out, Queues: []string{"test"}, Logger: slog.New(slog.DiscardHandler),
-		}, func() bool { return true })
+		}, func(string) bool { return true })
 		s.must(err)
 		stop := s.goes(func(ctx context.Context) error { return r.Run(ctx) })
 		s.until(2*time.Minute + 11*time.Second)

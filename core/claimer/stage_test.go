@@ -262,10 +262,7 @@ func (f *faults) Sweep(ctx context.Context, o core.SweepOptions) ([]core.Swept, 
 		return nil, time.Time{}, err
 	}
 	f.mu.Lock()
-	f.held = nil
-	for _, m := range o.Marks {
-		f.held = append(f.held, m.Shard)
-	}
+	f.held = slices.Clone(o.LostIn)
 	f.mu.Unlock()
 	return f.Store.Sweep(ctx, o)
 }

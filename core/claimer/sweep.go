@@ -18,17 +18,23 @@ const sweepLimit = 64
 type sweeper struct {
 	c    Config
 	out  *dispatcher
-	lost bool
 	lows map[int16]time.Time
 	more bool // the last sweep found as much as it may take
 }
 
-func newSweeper(c Config, out *dispatcher, lost bool) *sweeper {
-	return &sweeper{c: c, out: out, lost: lost, lows: map[int16]time.Time{}}
+func newSweeper(c Config, out *dispatcher) *sweeper {
+	return &sweeper{c: c, out: out, lows: map[int16]time.Time{}}
 }
 
-func (s *sweeper) sweep(ctx context.Context, shards []int16, wide bool) error {
+// sweep takes the queued runs of the given queues, whichever shard they are
+// of, since another claimer's process may not serve these queues; and what is
+// lost or due in the held shards.
+func (s *sweeper) sweep(ctx context.Context, held []int16, queues []string, wide bool) error {
 	s.more = false
+	shards := held
+	if len(queues) > 0 {
+		shards = core.AllShards()
+	}
 	if len(shards) == 0 {
 		return nil
 	}
@@ -45,7 +51,7 @@ func (s *sweeper) sweep(ctx context.Context, shards []int16, wide bool) error {
 	defer cancel()
 	swept, now, err := s.c.Store.Sweep(ctx, core.SweepOptions{
 		Marks: marks, DispatchLease: s.c.DispatchLease, MaxDispatchLease: s.c.MaxDispatchLease, Backoff: s.c.Backoff,
-		Queues: s.c.Queues, Lost: s.lost,
+		Queues: queues, LostIn: held,
 	})
 	if err != nil {
 		return fmt.Errorf("sweep: %w", err)
@@ -60,7 +66,9 @@ func (s *sweeper) sweep(ctx context.Context, shards []int16, wide bool) error {
 			s.more = true // and the mark stays below what is left
 			continue
 		}
-		s.lows[shard] = now.Add(-lowDistance)
+		if len(queues) == len(s.c.Queues) { // else the others' runs are left below
+			s.lows[shard] = now.Add(-lowDistance)
+		}
 	}
 	return nil
 }

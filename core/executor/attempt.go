@@ -20,6 +20,9 @@ type attempt struct {
 	ctx      context.Context // the attempt's own; it ends with the cause
 	cancel   context.CancelCauseFunc
 	trust    instant // guarded by Executor.mu
+	// told is when the target's context ended, while the target goes on;
+	// guarded by Executor.mu.
+	told time.Time
 }
 
 func (a *attempt) held() core.Held { return core.Held{Key: a.Key, Fence: a.Fence} }
@@ -29,6 +32,7 @@ func (a *attempt) held() core.Held { return core.Held{Key: a.Key, Fence: a.Fence
 func (e *Executor) execute(a *attempt, target core.Target) {
 	began := e.c.Clock.Now()
 	result, err := e.call(a, target)
+	e.tell(a, time.Time{})
 	took := e.c.Clock.Now().Sub(began)
 	if errors.Is(context.Cause(a.ctx), ErrLeaseLost) {
 		e.forget(a)
@@ -56,11 +60,20 @@ func (e *Executor) call(a *attempt, target core.Target) (result json.RawMessage,
 		a.cancel(ErrLeaseLost)
 		return nil, ErrLeaseLost
 	}
+	stop := context.AfterFunc(ctx, func() { e.tell(a, e.c.Clock.Now()) })
+	defer stop()
 	result, err = target.Execute(ctx, a.Execution)
 	if err != nil && ctx.Err() != nil {
 		err = fmt.Errorf("%w: %w", context.Cause(ctx), err)
 	}
 	return result, err
+}
+
+// tell notes when an attempt's target was told to end; zero: it has.
+func (e *Executor) tell(a *attempt, when time.Time) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	a.told = when
 }
 
 // outcome classifies how an attempt ended. The database decides whether a

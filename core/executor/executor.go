@@ -41,6 +41,10 @@ type Config struct {
 	Timeout      time.Duration // of each call of the store; defaults to 10 s
 	FinishWindow time.Duration // how long recording outcomes goes on after the end; defaults to 5 s
 	Drain        time.Duration // how long attempts may go on after the end; defaults to 5 s
+	// Grace is how long a target may go on after its context ended. A target
+	// that is deaf to it loses its lease, and is not waited for at the end.
+	// Defaults to 10 s.
+	Grace time.Duration
 }
 
 // Report is an attempt that ended.
@@ -59,6 +63,7 @@ func (c Config) withDefaults() Config {
 	def(&c.Timeout, 10*time.Second)
 	def(&c.FinishWindow, 5*time.Second)
 	def(&c.Drain, 5*time.Second)
+	def(&c.Grace, 10*time.Second)
 	if c.Logger == nil {
 		c.Logger = slog.Default()
 	}
@@ -91,6 +96,7 @@ type Executor struct {
 	live     map[core.Held]*attempt
 	wake     chan struct{} // tells the keeper that an attempt began
 	finishes chan finish
+	ended    chan struct{} // closed when no more finishes are waited for
 }
 
 // New returns an executor. It fails if a required field is missing.
@@ -99,7 +105,9 @@ func New(c Config) (*Executor, error) {
 		return nil, errors.New("executor: store, queue, clock and targets are required")
 	}
 	c = c.withDefaults()
-	return &Executor{c: c, live: map[core.Held]*attempt{}, wake: make(chan struct{}, 1), finishes: make(chan finish, 1000)}, nil
+	return &Executor{
+		c: c, live: map[core.Held]*attempt{}, wake: make(chan struct{}, 1), finishes: make(chan finish, 1000), ended: make(chan struct{}),
+	}, nil
 }
 
 // Run executes until ctx is done. Then it receives no more, lets the attempts
@@ -120,7 +128,7 @@ func (e *Executor) Run(ctx context.Context) error {
 		receivers.Go(func() error { return e.serve(ctx, attempts, endAttempts, queue, target) })
 	}
 	err := receivers.Wait()
-	close(e.finishes)
+	close(e.ended)
 	stopKeeper()
 	background.Wait()
 	return err
@@ -188,9 +196,14 @@ func (e *Executor) drain(end context.CancelCauseFunc, running *sync.WaitGroup) {
 	}()
 	select {
 	case <-done:
+		return
 	case <-e.c.Clock.After(e.c.Drain):
 		end(ErrShutdown)
-		<-done // targets return soon after their context ends
+	}
+	select {
+	case <-done:
+	case <-e.c.Clock.After(e.c.Grace):
+		e.c.Logger.Error("attempts go on although they were ended; the sweep will take their runs")
 	}
 }
 

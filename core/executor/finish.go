@@ -17,21 +17,17 @@ type finish struct {
 	took    time.Duration
 }
 
-// recordAll writes outcomes in batches until the channel is closed. While it
+// recordAll writes outcomes in batches until no more are waited for. While it
 // works the leases are kept, so that an outage does not cost an attempt.
 func (e *Executor) recordAll(ctx context.Context) {
-	for f := range e.finishes {
-		batch := []finish{f}
-	gather:
-		for len(batch) < finishBatch {
-			select {
-			case f, ok := <-e.finishes:
-				if !ok {
-					break gather
-				}
-				batch = append(batch, f)
-			default:
-				break gather
+	for {
+		var batch []finish
+		select {
+		case f := <-e.finishes:
+			batch = e.gather(f)
+		case <-e.ended:
+			if batch = e.gather(); len(batch) == 0 {
+				return
 			}
 		}
 		e.record(ctx, batch)
@@ -39,6 +35,19 @@ func (e *Executor) recordAll(ctx context.Context) {
 			e.forget(f.attempt)
 		}
 	}
+}
+
+// gather adds to batch what waits beside it.
+func (e *Executor) gather(batch ...finish) []finish {
+	for len(batch) < finishBatch {
+		select {
+		case f := <-e.finishes:
+			batch = append(batch, f)
+		default:
+			return batch
+		}
+	}
+	return batch
 }
 
 // record writes a batch and tries again for as long as its leases can be

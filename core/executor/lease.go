@@ -120,14 +120,15 @@ func (e *Executor) beat(ctx context.Context) {
 }
 
 // heldRuns returns the live attempts whose lease is still trusted: a lease that
-// ended is never renewed.
+// ended is never renewed, nor that of a target which is deaf to its end.
 func (e *Executor) heldRuns() []core.Held {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	now := e.c.Clock.Now()
 	out := make([]core.Held, 0, len(e.live))
 	for h, a := range e.live {
-		if a.trust.left(now) > 0 {
+		deaf := !a.told.IsZero() && now.Sub(a.told) > e.c.Grace
+		if a.trust.left(now) > 0 && !deaf {
 			out = append(out, h)
 		}
 	}

@@ -120,7 +120,7 @@ func (s *stage) sweep() []core.Swept {
 	}
 	swept, _, err := s.db.Sweep(s.Context(), core.SweepOptions{
 		Marks: marks, DispatchLease: time.Minute, MaxDispatchLease: time.Hour, Backoff: core.Backoff{Initial: time.Second, Max: time.Second},
-		Queues: []string{"test"}, Lost: true,
+		Queues: []string{"test"}, LostIn: core.AllShards(),
 	})
 	s.must(err)
 	for _, r := range swept {

@@ -165,8 +165,11 @@ func (r *run) end(o core.Outcome, now time.Time) {
 		r.State, r.FinishedAt = core.RunRetrying, time.Time{}
 		r.WakeAt = now.Add(o.Delay.Truncate(time.Millisecond))
 	}
-	if r.State == core.RunDead {
+	switch r.State {
+	case core.RunDead:
 		r.Reason = o.Reason
+	case core.RunSucceeded:
+		r.Reason = ""
 	}
 	if r.State != core.RunSucceeded {
 		r.fail(r.Fence, now, o.Error)

@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync"
@@ -139,8 +140,10 @@ func (s *Store) coversFrom(t *timer) time.Time {
 		return p.CoversTo
 	case p != nil && p.State != core.RunSucceeded && !p.CoversFrom.IsZero():
 		return p.CoversFrom
+	case t.LastRun.After(t.Done): // a manual run of the time when overlap was allowed
+		return t.Done
 	default:
-		return t.LastRun
+		return cmp.Or(t.LastRun, t.Done)
 	}
 }
 
@@ -179,6 +182,9 @@ func (s *Store) add(a *admission, p core.PlannedRow, now time.Time) *run {
 		r.State, r.Reason, r.FinishedAt = core.RunSkipped, a.busyReason, now
 	default:
 		r.WakeAt, r.queuedAt = after(now, a.wakeIn), now
+		if p.Elsewhere {
+			r.WakeAt = now
+		}
 		if !a.allow {
 			r.CoversFrom, r.CoversTo = a.coversFrom, k.Slot
 		}

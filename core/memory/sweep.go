@@ -39,7 +39,7 @@ func (s *Store) awake(o core.SweepOptions, now time.Time) []*run {
 		if r.State.Final() || r.WakeAt.After(now) {
 			continue
 		}
-		if r.State == core.RunQueued && slices.Contains(o.Queues, r.Queue) || r.State != core.RunQueued && o.Lost {
+		if r.State == core.RunQueued && slices.Contains(o.Queues, r.Queue) || r.State != core.RunQueued && slices.Contains(o.LostIn, r.shard) {
 			shards[r.shard] = append(shards[r.shard], r)
 		}
 	}
@@ -76,7 +76,10 @@ func (s *Store) wake(r *run, o core.SweepOptions, now time.Time) {
 	case lost && r.losses > 0:
 		r.State, r.WakeAt = core.RunRetrying, now.Add(s.delay(o.Backoff, r.losses-1))
 	default:
-		r.State, r.WakeAt = core.RunQueued, after(now, o.DispatchLease)
+		r.State, r.WakeAt = core.RunQueued, now
+		if slices.Contains(o.Queues, r.Queue) {
+			r.WakeAt = after(now, o.DispatchLease)
+		}
 	}
 	if lost {
 		r.losses++

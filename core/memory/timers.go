@@ -116,7 +116,7 @@ func (s *Store) Claim(ctx context.Context, shard int16, moves []core.Move, dispa
 	for _, m := range moves {
 		t, ok := s.timers[m.ScheduleID]
 		if !ok || t.Shard != shard || !t.FireAt.Equal(micro(m.FireAt)) || t.Fence != m.Fence || t.FireAt.After(now) ||
-			!now.Before(micro(m.ValidUntil)) {
+			micro(m.ValidFrom).After(now) || !now.Before(micro(m.ValidUntil)) {
 			continue
 		}
 		waits := m.OnBusy == core.BusyWait && s.busy(t, false)

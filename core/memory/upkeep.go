@@ -95,7 +95,7 @@ func (s *Store) DropExpired(ctx context.Context, keep time.Duration) (int, error
 func (s *Store) handOver(cutoff time.Time) {
 	for _, t := range s.timers {
 		p := s.last(t)
-		if p == nil || !t.openFrom.IsZero() || !p.Key.Slot.Before(cutoff) || p.CoversTo.IsZero() ||
+		if p == nil || !p.State.Final() || !t.openFrom.IsZero() || !p.Key.Slot.Before(cutoff) || p.CoversTo.IsZero() ||
 			p.State == core.RunSucceeded && p.Cause != core.CauseManual {
 			continue
 		}

@@ -23,7 +23,7 @@ func Move(s *core.Schedule, t *core.Timer, slots spec.Slots, now time.Time) core
 	offset := s.Offset()
 	m := core.Move{
 		ScheduleID: s.ID, FireAt: t.FireAt, Fence: t.Fence, NextAt: core.Forever, Done: t.Done,
-		ValidUntil: core.Forever, OnBusy: onBusy(s),
+		ValidFrom: t.FireAt, ValidUntil: core.Forever, OnBusy: onBusy(s),
 	}
 	first := slots.Next(t.Done)
 	if first.IsZero() {
@@ -37,6 +37,7 @@ func Move(s *core.Schedule, t *core.Timer, slots spec.Slots, now time.Time) core
 	onTime := newest.Equal(first) && !at.After(first.Add(offset+s.MisfireGrace))
 	m.Rows = catchUp(s, slots, first, newest, onTime)
 	m.Done, m.LastRun = newest, newest
+	m.ValidFrom = newest.Add(offset)
 	if next := slots.Next(newest); !next.IsZero() {
 		m.NextAt = next.Add(offset)
 	}

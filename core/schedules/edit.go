@@ -215,45 +215,52 @@ func (s *Service) Delete(ctx context.Context, tenant, id uuid.UUID) error {
 }
 
 // Trigger makes a manual run at once; core.ErrRunLive while a run is alive and
-// overlap is not allow. Writes of unknown outcome are looked for by their keys
-// before another one is sent, and before a refusal is believed.
+// overlap is not allow. Once a write's outcome is unknown its slot names the
+// request: before it is sent again, and before a refusal is believed, the slot's
+// run is looked for.
 func (s *Service) Trigger(ctx context.Context, tenant, id uuid.UUID) (core.Run, error) {
-	var unknown []core.RunKey
+	var slot time.Time
+	sent := false // a write whose outcome is unknown
 	for n := range maxRounds {
 		cur, err := s.store.Get(ctx, tenant, id)
 		if err != nil {
 			return core.Run{}, fmt.Errorf("trigger schedule: %w", err)
 		}
-		if run, ok := s.firstOf(ctx, tenant, unknown); ok {
+		if !sent { // the microsecond of the round before may be another run's
+			slot = manualSlot(cur.Now.Add(time.Duration(n) * time.Microsecond))
+		}
+		run, err := s.store.Trigger(ctx, tenant, &cur.Schedule, cur.Timer.Fence, slot)
+		if err == nil {
 			return run, nil
 		}
-		slot := manualSlot(cur.Now.Add(time.Duration(n) * time.Microsecond))
-		run, err := s.store.Trigger(ctx, tenant, &cur.Schedule, cur.Timer.Fence, slot)
-		switch {
-		case err == nil:
-			return run, nil
-		case errors.Is(err, core.ErrUnknownOutcome):
-			unknown = append(unknown, core.RunKey{Region: s.region, ScheduleID: id, Slot: slot})
-		case errors.Is(err, core.ErrChanged), errors.Is(err, core.ErrBadRow):
-			// The fence moved on, or another manual run has this microsecond.
-		default:
-			if run, ok := s.firstOf(ctx, tenant, unknown); ok {
-				return run, nil
+		sent = sent || errors.Is(err, core.ErrUnknownOutcome)
+		if sent {
+			run, found, lerr := s.look(ctx, tenant, id, slot)
+			if found || lerr != nil {
+				return run, lerr
 			}
+		}
+		switch {
+		case errors.Is(err, core.ErrUnknownOutcome), errors.Is(err, core.ErrChanged), errors.Is(err, core.ErrBadRow):
+		default:
 			return core.Run{}, fmt.Errorf("trigger schedule: %w", err)
 		}
 	}
 	return core.Run{}, fmt.Errorf("trigger schedule: %w", core.ErrChanged)
 }
 
-// firstOf returns the first of the named runs that exists.
-func (s *Service) firstOf(ctx context.Context, tenant uuid.UUID, keys []core.RunKey) (core.Run, bool) {
-	for _, key := range keys {
-		if run, _, err := s.store.Run(ctx, tenant, key); err == nil {
-			return run, true
-		}
+// look finds the run that a trigger may have made. When that cannot be learned
+// the request's outcome stays unknown.
+func (s *Service) look(ctx context.Context, tenant, id uuid.UUID, slot time.Time) (core.Run, bool, error) {
+	run, _, err := s.store.Run(ctx, tenant, core.RunKey{Region: s.region, ScheduleID: id, Slot: slot})
+	switch {
+	case err == nil:
+		return run, true, nil
+	case errors.Is(err, core.ErrNotFound):
+		return core.Run{}, false, nil
+	default:
+		return core.Run{}, false, fmt.Errorf("trigger schedule: %w: %w", core.ErrUnknownOutcome, err)
 	}
-	return core.Run{}, false
 }
 
 // manualSlot returns t with its microseconds within the millisecond made

@@ -169,7 +169,7 @@ func testFinishVerdicts(w *world) {
 	}{
 		{s, 2, false, s, ""},
 		{s, 1, false, s, ""},
-		{s, 2, true, s, core.ReasonDeleted},
+		{s, 2, true, s, ""},
 		{q, 2, false, q, ""},
 		{q, 1, false, d, core.ReasonTimeout},
 		{q, 2, true, c, core.ReasonDeleted},

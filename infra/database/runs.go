@@ -24,11 +24,9 @@ func (d *DB) Sweep(ctx context.Context, o core.SweepOptions) ([]core.Swept, time
 		Queue        *string
 	}
 	shards, lows := splitMarks(o.Marks)
-	queues := o.Queues
-	if queues == nil {
-		queues = []string{}
-	}
-	rows, err := query[row](ctx, d, "sweep", d.region, shards, lows, queues, o.Lost, o.DispatchLease, o.MaxDispatchLease,
+	// Never NULL: a comparison with it would be neither true nor false.
+	queues, lostIn := append([]string{}, o.Queues...), append([]int16{}, o.LostIn...)
+	rows, err := query[row](ctx, d, "sweep", d.region, shards, lows, queues, lostIn, o.DispatchLease, o.MaxDispatchLease,
 		o.Backoff.Initial, o.Backoff.Max)
 	if err != nil {
 		return nil, time.Time{}, err

@@ -2,6 +2,7 @@ package database
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/google/uuid"
@@ -132,6 +133,8 @@ func (d *DB) Trigger(ctx context.Context, tenant uuid.UUID, s *core.Schedule, fe
 	}
 	rows, err := query[row](ctx, d, "trigger", d.region, pgID(tenant), pgID(s.ID), fence, slot)
 	switch {
+	case errors.Is(err, core.ErrBadRow): // the slot is another manual run's
+		return core.Run{}, core.ErrChanged
 	case err != nil:
 		return core.Run{}, err
 	case len(rows) == 0:

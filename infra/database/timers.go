@@ -160,7 +160,8 @@ func (d *DB) Claim(ctx context.Context, shard int16, moves []core.Move, dispatch
 		each(moves, func(m core.Move) time.Time { return m.ValidUntil }),
 		each(moves, func(m core.Move) string { return string(m.OnBusy) }),
 		dispatchLease,
-		p.schedules, p.slots, p.froms, p.counts, p.skipped, p.causes, p.reasons, p.queues, p.maxAttempts)
+		p.schedules, p.slots, p.froms, p.counts, p.skipped, p.causes, p.reasons, p.queues, p.maxAttempts,
+		each(moves, func(m core.Move) time.Time { return m.ValidFrom }), p.elsewhere)
 	if err != nil {
 		return nil, fmt.Errorf("shard %d: %w", shard, err)
 	}
@@ -178,6 +179,7 @@ type planned struct {
 	reasons     []*string
 	queues      []string
 	maxAttempts []int32
+	elsewhere   []bool
 }
 
 func (p *planned) add(schedule uuid.UUID, r core.PlannedRow) {
@@ -194,12 +196,13 @@ func (p *planned) add(schedule uuid.UUID, r core.PlannedRow) {
 	p.reasons = append(p.reasons, nullText(r.Reason))
 	p.queues = append(p.queues, r.Queue)
 	p.maxAttempts = append(p.maxAttempts, int32(r.MaxAttempts))
+	p.elsewhere = append(p.elsewhere, r.Elsewhere)
 }
 
 func planRows(moves []core.Move) *planned {
 	p := &planned{
 		schedules: []pgtype.UUID{}, slots: []time.Time{}, froms: []*time.Time{}, counts: []*int64{}, skipped: []bool{},
-		causes: []string{}, reasons: []*string{}, queues: []string{}, maxAttempts: []int32{},
+		causes: []string{}, reasons: []*string{}, queues: []string{}, maxAttempts: []int32{}, elsewhere: []bool{},
 	}
 	for _, m := range moves {
 		for _, r := range m.Rows {

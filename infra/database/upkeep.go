@@ -9,6 +9,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/fencepost/fencepost/core"
 )
 
 // Partitions of runs on PostgreSQL, one for each UTC day of scheduled_for. A
@@ -127,9 +129,6 @@ func (d *DB) DropExpired(ctx context.Context, keep time.Duration) (int, error) {
 		return 0, translate("list partitions", err)
 	}
 	cutoff := now.Add(-keep)
-	if err := d.exec(ctx, "hand_over_intervals", d.region, time.Unix(0, 0).UTC(), cutoff); err != nil {
-		return 0, err
-	}
 	dropped := 0
 	for _, p := range have {
 		if p.to().After(cutoff) {
@@ -158,13 +157,16 @@ func (d *DB) dropPartition(ctx context.Context, p partition) (bool, error) {
 			return err
 		}
 		var alive bool
-		if err := tx.QueryRow(ctx, d.sql["day_alive"], d.region, p.from, p.to()).Scan(&alive); err != nil {
+		if err := tx.QueryRow(ctx, d.sql["day_alive"], p.from, p.to()).Scan(&alive); err != nil {
 			return err
 		}
 		if alive {
 			return nil
 		}
 		dropped = true
+		if _, err := tx.Exec(ctx, d.sql["hand_over_intervals"], p.from, p.to(), core.Forever); err != nil {
+			return err
+		}
 		_, err := tx.Exec(ctx, "DROP TABLE "+name)
 		return err
 	})
@@ -174,6 +176,9 @@ func (d *DB) dropPartition(ctx context.Context, p partition) (bool, error) {
 // trimDefault deletes finished runs from the default partition that are older
 // than cutoff, at most 100,000 a call.
 func (d *DB) trimDefault(ctx context.Context, cutoff time.Time) error {
+	if err := d.exec(ctx, "hand_over_intervals", time.Unix(0, 0).UTC(), cutoff, cutoff); err != nil {
+		return err
+	}
 	for range 100 {
 		tag, err := d.pool.Exec(ctx, `DELETE FROM runs_default WHERE ctid = ANY (ARRAY(
 			SELECT ctid FROM runs_default WHERE scheduled_for < $1::TIMESTAMPTZ AND finished_at < $1::TIMESTAMPTZ LIMIT 1000))`, cutoff)

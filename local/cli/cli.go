@@ -23,6 +23,7 @@ import (
 	"github.com/fencepost/fencepost/core"
 	"github.com/fencepost/fencepost/infra/clock"
 	"github.com/fencepost/fencepost/local/client"
+	"github.com/fencepost/fencepost/local/terminal"
 )
 
 // The exit codes.
@@ -129,7 +130,7 @@ func (w *wrongUse) Is(target error) bool { return target == errUsage }
 func oneLine(text string) string {
 	lines := strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' })
 	for i := range lines {
-		lines[i] = printable(strings.TrimSpace(lines[i]))
+		lines[i] = terminal.Printable(strings.TrimSpace(lines[i]))
 	}
 	return strings.Join(lines, "; ")
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/fencepost/fencepost/core/spec"
 	"github.com/fencepost/fencepost/local/client"
 	"github.com/fencepost/fencepost/local/crontab"
+	"github.com/fencepost/fencepost/local/terminal"
 )
 
 func newImport(a *app) *cobra.Command {
@@ -112,7 +113,7 @@ func (a *app) importCrontab(ctx context.Context, c *client.Client, from source, 
 			return fmt.Errorf("line %d: %w", line.Number, err)
 		}
 		counts[verdict]++
-		if _, err := fmt.Fprintf(a.Out, "line %d\t%s\t%s\n", line.Number, verdict, printable(text)); err != nil {
+		if _, err := fmt.Fprintf(a.Out, "line %d\t%s\t%s\n", line.Number, verdict, terminal.Printable(text)); err != nil {
 			return err
 		}
 	}

@@ -8,7 +8,8 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
-	"unicode"
+
+	"github.com/fencepost/fencepost/local/terminal"
 )
 
 // printJSON writes what the API answered, indented.
@@ -52,27 +53,13 @@ func writeRows(w io.Writer, rows [][]string) error {
 	for _, row := range rows {
 		cells := make([]string, len(row))
 		for i, cell := range row {
-			cells[i] = printable(cell)
+			cells[i] = terminal.Printable(cell)
 		}
 		if _, err := fmt.Fprintln(w, strings.Join(cells, "\t")); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// printable replaces what would break a table or command a terminal: the text
-// of a name or an error may come from anywhere.
-func printable(text string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n' || r == '\t' || r == '\r':
-			return ' '
-		case unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r):
-			return '\uFFFD'
-		}
-		return r
-	}, text)
 }
 
 // shortText cuts a cell of a table.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/fencepost/fencepost/core/api"
 	"github.com/fencepost/fencepost/local/client"
+	"github.com/fencepost/fencepost/local/terminal"
 )
 
 func newSchedules(a *app) *cobra.Command {
@@ -130,7 +131,7 @@ func (a *app) say(cmd *cobra.Command, v any, format string, args ...any) error {
 	if asJSON(cmd) {
 		return a.printJSON(v)
 	}
-	_, err := fmt.Fprintln(a.Out, printable(fmt.Sprintf(format, args...)))
+	_, err := fmt.Fprintln(a.Out, terminal.Printable(fmt.Sprintf(format, args...)))
 	return err
 }
 

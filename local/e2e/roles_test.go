@@ -96,7 +96,7 @@ func runExecutor(ctx context.Context, db *database.DB, journal string) error {
 	}
 	relay, err := claimer.NewRelay(claimer.Config{
 		Store: db, Clock: clock.System{}, Publisher: box, Queues: []string{queue}, DispatchLease: processLease, Logger: toStderr(),
-	}, func() bool { return box.Len(queue) < 1000 })
+	}, func(name string) bool { return box.Len(name) < 1000 })
 	if err != nil {
 		return err
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/fencepost/fencepost/infra/exectarget"
 	"github.com/fencepost/fencepost/infra/httptarget"
 	"github.com/fencepost/fencepost/infra/inprocess"
+	"github.com/fencepost/fencepost/local/terminal"
 )
 
 // targets are what this process can execute, by queue.
@@ -57,14 +58,14 @@ func (p *process) stages() ([]func(context.Context) error, error) {
 	} else if p.c.has(RoleExecutor) {
 		r, err := claimer.NewRelay(claimer.Config{
 			Store: p.db, Clock: p.clock, Publisher: queue, Queues: names, Logger: p.c.Logger, PollEvery: 500 * time.Millisecond,
-		}, func() bool { return roomy(queue, names) })
+		}, func(name string) bool { return queue.Len(name) <= roomy })
 		if err != nil {
 			return nil, err
 		}
 		run = append(run, r.Run)
 	}
 	if p.c.has(RoleExecutor) {
-		e, err := executor.New(executor.Config{Store: p.db, Queue: queue, Clock: p.clock, Targets: targets, Logger: p.c.Logger, OnFinish: p.print})
+		e, err := executor.New(executor.Config{Store: p.db, Queue: queue, Clock: p.clock, Targets: targets, Logger: p.c.Logger, OnFinish: p.print, Grace: 3 * time.Second})
 		if err != nil {
 			return nil, err
 		}
@@ -73,15 +74,9 @@ func (p *process) stages() ([]func(context.Context) error, error) {
 	return run, nil
 }
 
-// roomy reports whether each queue can take what a sweep finds at most.
-func roomy(q *inprocess.Queue, names []string) bool {
-	for _, name := range names {
-		if q.Len(name) > 1000 {
-			return false
-		}
-	}
-	return true
-}
+// roomy is how many messages may wait in a queue that still takes what a relay
+// finds.
+const roomy = 1000
 
 func (p *process) handler() (http.Handler, error) {
 	return api.New(api.Config{
@@ -174,6 +169,6 @@ func (p *process) print(r executor.Report) {
 		what += ": " + line
 	}
 	e := r.Execution
-	fmt.Fprintf(p.c.Out, "%s  %s  %s  slot %s  attempt %d  took %s\n", p.clock.Now().UTC().Format(time.TimeOnly), e.Name, what,
+	fmt.Fprintf(p.c.Out, "%s  %s  %s  slot %s  attempt %d  took %s\n", p.clock.Now().UTC().Format(time.TimeOnly), terminal.Printable(e.Name), terminal.Printable(what),
 		e.Key.Slot.Format(time.RFC3339), e.Attempt, r.Took.Round(time.Millisecond))
 }

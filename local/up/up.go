@@ -188,10 +188,6 @@ func (p *process) openDatabase(ctx context.Context, url string) error {
 	if err != nil {
 		return err
 	}
-	if err := p.db.EnsurePartitions(ctx); err != nil {
-		p.db.Close()
-		return err
-	}
 	return nil
 }
 
@@ -222,13 +218,17 @@ func (p *process) serve(ctx context.Context, listener net.Listener) error {
 	return err
 }
 
-// upkeep keeps the day partitions, at once and each hour.
+// upkeep keeps the day partitions, at once and each hour; after a failure, such
+// as a backup that holds the table, each minute. Until it works the default
+// partition takes what has no day.
 func (p *process) upkeep(ctx context.Context) error {
 	for ctx.Err() == nil {
+		gap := time.Hour
 		if err := p.keepPartitions(ctx); err != nil && ctx.Err() == nil {
-			p.c.Logger.Error("upkeep", "error", err)
+			p.c.Logger.Warn("upkeep; it is tried again in a minute", "error", err)
+			gap = time.Minute
 		}
-		_ = p.clock.Sleep(ctx, time.Hour) // an error is ctx's end
+		_ = p.clock.Sleep(ctx, gap) // an error is ctx's end
 	}
 	return nil
 }

@@ -1,19 +1,20 @@
 -- Due timers of one shard become runs and move on, in one statement.
 -- Index: timers_pkey and runs_pkey by key. Locks: the timers, never waiting.
 -- Invariants: a timer moves only from the fire_at and fence that its plan was
--- made for, never early (database time), never by a plan past its life span; a
+-- made for, never early (database time), never by a plan that was made for another
+-- time, be it by a clock ahead of the database's or long ago; a
 -- slot that meets a live run is recorded, not run, unless overlap is allow.
 -- The LIMIT keeps the look-up of the last run by its whole key: without it
 -- PostgreSQL may read all runs.
 WITH want AS (
-  SELECT w.schedule_id, w.fire_at, w.fence, w.next_at, w.done, w.last_run, w.valid_until, w.on_busy
+  SELECT w.schedule_id, w.fire_at, w.fence, w.next_at, w.done, w.last_run, w.valid_from, w.valid_until, w.on_busy
   FROM unnest($3::UUID[], $4::TIMESTAMPTZ[], $5::INT8[], $6::TIMESTAMPTZ[], $7::TIMESTAMPTZ[], $8::TIMESTAMPTZ[],
-              $9::TIMESTAMPTZ[], $10::TEXT[])
-       AS w(schedule_id, fire_at, fence, next_at, done, last_run, valid_until, on_busy)
+              $9::TIMESTAMPTZ[], $10::TEXT[], $21::TIMESTAMPTZ[])
+       AS w(schedule_id, fire_at, fence, next_at, done, last_run, valid_until, on_busy, valid_from)
 ), locked AS MATERIALIZED (
   SELECT t.region, t.shard, t.fire_at, t.schedule_id, t.tenant_id, t.fence, w.next_at, w.done, w.last_run, w.on_busy,
          COALESCE(w.on_busy <> 'allow' AND p.state IN ('queued', 'running', 'retrying'), false) AS busy,
-         COALESCE(t.open_from, CASE WHEN p.state = 'succeeded' THEN p.covers_to ELSE p.covers_from END, t.last_run) AS covers_from
+         COALESCE(t.open_from, CASE WHEN p.state = 'succeeded' THEN p.covers_to ELSE p.covers_from END, LEAST(t.last_run, t.done)) AS covers_from
   FROM want AS w
   JOIN timers AS t ON t.region = $1 AND t.shard = $2::INT2 AND t.fire_at = w.fire_at AND t.schedule_id = w.schedule_id
   LEFT JOIN LATERAL (
@@ -22,7 +23,7 @@ WITH want AS (
     WHERE i.region = t.region AND i.schedule_id = t.schedule_id AND i.scheduled_for = t.last_run
     LIMIT 1
   ) AS p ON true
-  WHERE t.region = $1 AND t.fence = w.fence AND t.fire_at <= now() AND now() < w.valid_until
+  WHERE t.region = $1 AND t.fence = w.fence AND t.fire_at <= now() AND w.valid_from <= now() AND now() < w.valid_until
   FOR UPDATE OF t SKIP LOCKED
 ), moved AS (
   UPDATE timers AS t
@@ -44,7 +45,7 @@ SELECT m.region, m.schedule_id, s.scheduled_for, m.tenant_id, m.shard,
        CASE WHEN s.skipped THEN s.reason WHEN m.busy THEN 'overlap' END,
        s.range_from, s.range_count, s.queue, s.max_attempts,
        m.fence * 65536,
-       CASE WHEN m.busy OR s.skipped THEN NULL ELSE now() + $11::INTERVAL END,
+       CASE WHEN m.busy OR s.skipped THEN NULL WHEN s.elsewhere THEN now() ELSE now() + $11::INTERVAL END,
        CASE WHEN m.busy OR s.skipped THEN NULL ELSE now() END,
        CASE WHEN m.busy OR s.skipped OR m.on_busy = 'allow' THEN NULL ELSE m.covers_from END,
        CASE WHEN m.busy OR s.skipped OR m.on_busy = 'allow' THEN NULL ELSE s.scheduled_for END,
@@ -52,8 +53,8 @@ SELECT m.region, m.schedule_id, s.scheduled_for, m.tenant_id, m.shard,
        CASE WHEN m.busy OR s.skipped THEN now() END
 FROM moved AS m
 JOIN unnest($12::UUID[], $13::TIMESTAMPTZ[], $14::TIMESTAMPTZ[], $15::INT8[], $16::BOOL[], $17::TEXT[], $18::TEXT[],
-            $19::TEXT[], $20::INT4[])
-     AS s(schedule_id, scheduled_for, range_from, range_count, skipped, cause, reason, queue, max_attempts)
+            $19::TEXT[], $20::INT4[], $22::BOOL[])
+     AS s(schedule_id, scheduled_for, range_from, range_count, skipped, cause, reason, queue, max_attempts, elsewhere)
   ON s.schedule_id = m.schedule_id
 WHERE NOT m.parked
 ON CONFLICT (region, schedule_id, scheduled_for) DO NOTHING

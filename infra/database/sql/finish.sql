@@ -11,6 +11,7 @@ WITH moved AS (
         WHEN r.attempt - r.credits >= r.max_attempts THEN 'dead'
         ELSE 'retrying' END,
       reason = CASE
+        WHEN f.state = 'succeeded' THEN NULL
         WHEN f.state = 'dead' OR f.state = 'retrying' AND NOT r.cancel_requested AND r.attempt - r.credits >= r.max_attempts THEN f.reason
         ELSE r.reason END,
       wake_at = CASE

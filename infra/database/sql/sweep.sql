@@ -13,7 +13,7 @@ WITH due AS MATERIALIZED (
     SELECT r.region, r.schedule_id, r.scheduled_for, r.state, r.fence
     FROM runs AS r
     WHERE r.region = $1 AND r.shard = o.shard AND r.wake_at IS NOT NULL AND r.wake_at >= o.low AND r.wake_at <= now()
-      AND (r.state = 'queued' AND r.queue = ANY ($4::TEXT[]) OR r.state <> 'queued' AND $5::BOOL)
+      AND (r.state = 'queued' AND r.queue = ANY ($4::TEXT[]) OR r.state <> 'queued' AND o.shard = ANY ($5::INT2[]))
     ORDER BY r.wake_at
     LIMIT 64
   ) AS d
@@ -42,9 +42,9 @@ WITH due AS MATERIALIZED (
       wake_at = CASE
         WHEN r.state = 'queued' THEN now() + LEAST(GREATEST($6::INTERVAL, now() - r.queued_at), $7::INTERVAL)
         WHEN r.cancel_requested THEN NULL
-        WHEN r.state = 'retrying' THEN now() + $6::INTERVAL
+        WHEN r.state = 'retrying' THEN now() + CASE WHEN r.queue = ANY ($4::TEXT[]) THEN $6::INTERVAL ELSE INTERVAL '0' END
         WHEN r.attempt - r.credits >= r.max_attempts THEN NULL
-        WHEN r.losses = 0 THEN now() + $6::INTERVAL
+        WHEN r.losses = 0 THEN now() + CASE WHEN r.queue = ANY ($4::TEXT[]) THEN $6::INTERVAL ELSE INTERVAL '0' END
         ELSE now() + LEAST($8::INTERVAL * power(2, LEAST(r.losses - 1, 30)::FLOAT8), $9::INTERVAL) * (0.5 + random() * 0.5) END,
       finished_at = CASE
         WHEN r.state = 'queued' THEN NULL

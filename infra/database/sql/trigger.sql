@@ -7,7 +7,7 @@
 WITH locked AS MATERIALIZED (
   SELECT t.region, t.shard, t.fire_at, t.schedule_id, t.tenant_id, t.fence, s.queue, s.max_attempts, s.overlap,
          COALESCE(s.overlap <> 'allow' AND p.state IN ('queued', 'running', 'retrying'), false) AS busy,
-         COALESCE(t.open_from, CASE WHEN p.state = 'succeeded' THEN p.covers_to ELSE p.covers_from END, t.last_run) AS covers_from
+         COALESCE(t.open_from, CASE WHEN p.state = 'succeeded' THEN p.covers_to ELSE p.covers_from END, LEAST(t.last_run, t.done)) AS covers_from
   FROM schedules AS s
   JOIN timers AS t ON t.region = s.region AND t.schedule_id = s.id
   LEFT JOIN LATERAL (
