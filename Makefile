@@ -32,4 +32,5 @@ fmt: ## Format the code
 	gofmt -w $$(git ls-files '*.go')
 
 build:
+	@[ -x $(BIN) ] || echo "building $(BIN); the first time takes a minute or two"
 	@$(GO) build -o $(BIN) ./local/cmd/fencepost

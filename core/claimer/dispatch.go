@@ -37,6 +37,8 @@ type dispatcher struct {
 	queues  []string // that to serves
 	in      chan outgoing
 	warn    sync.Once
+	// unserved are the queues of runs that were left to others.
+	unserved sync.Map
 
 	mu   sync.Mutex
 	full map[string]time.Time // queues without room, and until when they are left alone
@@ -55,7 +57,11 @@ func (d *dispatcher) serves(queue string) bool { return slices.Contains(d.queues
 // add takes a message for publishing; it never blocks. Runs of queues that
 // other processes serve are theirs to find.
 func (d *dispatcher) add(queue string, m core.Message) {
-	if !d.serves(queue) || d.isFull(queue) {
+	if !d.serves(queue) {
+		d.warnUnserved(queue)
+		return
+	}
+	if d.isFull(queue) {
 		return
 	}
 	select {
@@ -127,6 +133,13 @@ func (d *dispatcher) publish(ctx context.Context, batch map[string][]core.Messag
 		default:
 			d.log.Error("publish", "queue", queue, "runs", len(msgs)-n, "error", err)
 		}
+	}
+}
+
+// warnUnserved says once of each queue that its runs wait for another process.
+func (d *dispatcher) warnUnserved(queue string) {
+	if _, said := d.unserved.LoadOrStore(queue, true); !said && d.to != nil {
+		d.log.Warn("runs wait in a queue that this process does not serve", "queue", queue)
 	}
 }
 

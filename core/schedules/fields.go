@@ -110,6 +110,9 @@ func (s *Service) checkJob(j core.Job) error {
 	}
 	target, ok := s.targets[j.Queue]
 	if !ok {
+		if j.Queue == "exec" {
+			return core.Invalid("job.queue", "is off here; start with --allow-exec to run commands")
+		}
 		return core.Invalid("job.queue", "is not one that this installation serves; %s", s.known)
 	}
 	switch {

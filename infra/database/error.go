@@ -36,7 +36,7 @@ func translate(doing string, err error) error {
 	case errors.Is(err, pgx.ErrNoRows):
 		return fmt.Errorf("%s: %w", doing, core.ErrNotFound)
 	case neverSent(err): // first: a server that refuses connections answers in codes too
-		return fmt.Errorf("%s: %w", doing, &core.Error{Code: core.CodeUnavailable, Kind: "database_unreachable", Message: "the database does not answer", Err: err})
+		return fmt.Errorf("%s: %w", doing, &core.Error{Code: core.CodeUnavailable, Kind: "database_unreachable", Message: "the database does not answer", Err: lastCause(err)})
 	case errors.As(err, &pe):
 		return fmt.Errorf("%s: %w", doing, translatePg(pe))
 	case broken(err):
@@ -59,6 +59,24 @@ func translatePg(pe *pgconn.PgError) error {
 	default:
 		return pe
 	}
+}
+
+// lastCause drops what a connection error repeats for every address that it
+// tried, and the user and database that it names each time.
+func lastCause(err error) error {
+	var ce *pgconn.ConnectError
+	if !errors.As(err, &ce) {
+		return err
+	}
+	cause := error(ce)
+	for next := errors.Unwrap(cause); next != nil; next = errors.Unwrap(cause) {
+		cause = next
+	}
+	if many, ok := cause.(interface{ Unwrap() []error }); ok && len(many.Unwrap()) > 0 {
+		all := many.Unwrap()
+		cause = all[len(all)-1]
+	}
+	return cause
 }
 
 // neverSent reports whether the statement cannot have reached the server.

@@ -15,6 +15,7 @@ import (
 	"runtime/debug"
 	"strings"
 	"syscall"
+	"time"
 
 	"golang.org/x/term"
 
@@ -51,8 +52,12 @@ type System struct {
 func Main() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	// Once the context has ended, signals have their usual effect again.
-	context.AfterFunc(ctx, stop)
+	// A second after the context has ended, signals have their usual effect
+	// again: one signal can arrive twice, from a process and from its group.
+	context.AfterFunc(ctx, func() {
+		_ = clock.System{}.Sleep(context.Background(), time.Second) // cannot end early
+		stop()
+	})
 	return Run(ctx, System{
 		Args: os.Args[1:], In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Getenv: os.Getenv,
 		Clock: clock.System{}, Terminal: term.IsTerminal(int(os.Stdout.Fd())), Version: version(),

@@ -2,7 +2,9 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"context"
+	"fmt"
 	"log/slog"
 	"strings"
 
@@ -26,7 +28,8 @@ starts one of its own: PostgreSQL if its programs are found, else cockroach, els
 PostgreSQL in Docker. Its data stay in --data. The address and a key are written
 to a profile that only you can read; the other commands use it.
 
-With --roles, several processes share the work on one database.`,
+With --roles, several processes share the work on one database. Give --allow-exec
+and --allow-private to the api, which checks jobs, as well as to the executors.`,
 		Example: "  fencepost up --allow-exec\n  fencepost up --database-url postgres://... --roles claimer",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -41,6 +44,9 @@ With --roles, several processes share the work on one database.`,
 			c.Out, c.Version = a.Out, a.Version
 			c.Logger = slog.New(slog.NewTextHandler(a.Err, &slog.HandlerOptions{Level: l}))
 			a.addProfile(&c)
+			context.AfterFunc(cmd.Context(), func() {
+				fmt.Fprintln(a.Out, "Stopping: jobs have 5 s to end. A second Ctrl-C stops at once.")
+			})
 			return up.Run(cmd.Context(), c)
 		},
 	}
@@ -63,16 +69,21 @@ func (a *app) addProfile(c *up.Config) {
 		if err != nil {
 			return "", err
 		}
-		return path, client.SaveProfile(path, client.Profile{URL: url, Key: key})
+		// Without a readable profile there is nothing to keep.
+		old, _ := client.ReadProfile(path)
+		return path, client.SaveProfile(path, old.Renamed(url, key))
 	}
-	c.LoadKey = func(string) string {
+	c.LoadKey = func(url string) string {
+		if key := a.Getenv(client.EnvKey); key != "" {
+			return key
+		}
 		path, err := client.ProfilePath(a.Getenv)
 		if err != nil {
 			return ""
 		}
 		// Without a readable profile up makes a new key.
 		p, _ := client.ReadProfile(path)
-		return p.Key
+		return cmp.Or(p.KeyFor(url), p.Key)
 	}
 	c.FirstStart = a.importSample
 }

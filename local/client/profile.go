@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 )
@@ -22,6 +23,29 @@ const maxProfileBytes = 64 << 10
 type Profile struct {
 	URL string `json:"url"`
 	Key string `json:"key"`
+	// Keys are the keys of other addresses by URL: those that the profile
+	// named before.
+	Keys map[string]string `json:"keys,omitempty"`
+}
+
+// Renamed returns the profile with another address and key, which keeps what it
+// knew. A key is stored nowhere else.
+func (p Profile) Renamed(url, key string) Profile {
+	next := Profile{URL: url, Key: key, Keys: map[string]string{}}
+	maps.Copy(next.Keys, p.Keys)
+	if p.URL != "" {
+		next.Keys[p.URL] = p.Key
+	}
+	delete(next.Keys, url)
+	return next
+}
+
+// KeyFor returns the key of an address, "" if the profile knows none.
+func (p Profile) KeyFor(url string) string {
+	if url == p.URL {
+		return p.Key
+	}
+	return p.Keys[url]
 }
 
 // ErrNoProfile says that neither the environment nor a profile names an API.
@@ -87,8 +111,8 @@ func LoadProfile(getenv func(string) string) (Profile, error) {
 	if p.URL == "" {
 		p.URL = stored.URL
 	}
-	if p.Key == "" && p.URL == stored.URL {
-		p.Key = stored.Key
+	if p.Key == "" {
+		p.Key = stored.KeyFor(p.URL)
 	}
 	if p.Key == "" {
 		return p, fmt.Errorf("no key is known for %s; set %s", p.URL, EnvKey)

@@ -78,7 +78,7 @@ func TestDamagedProfileIsNotRepeated(t *testing.T) {
 			t.Fatal(err)
 		}
 		p, err := client.ReadProfile(path)
-		if err == nil || strings.Contains(err.Error(), "fp_") || p != (client.Profile{}) {
+		if err == nil || strings.Contains(err.Error(), "fp_") || p.URL != "" || p.Key != "" {
 			t.Errorf("%.20s: %+v %v", text, p, err)
 		}
 	}
@@ -124,5 +124,21 @@ func TestFailedSaveLeavesNothing(t *testing.T) {
 	}
 	if files, err := os.ReadDir(dir); err != nil || len(files) != 1 {
 		t.Errorf("%v are left over: %v", files, err)
+	}
+}
+
+// TestRenamedKeepsKeys: a second installation does not cost the key of the
+// first, which is stored nowhere else.
+func TestRenamedKeepsKeys(t *testing.T) {
+	t.Parallel()
+	var p client.Profile
+	p = p.Renamed("http://a", "fp_a").Renamed("http://b", "fp_b").Renamed("http://c", "fp_c").Renamed("http://b", "fp_b2")
+	for url, want := range map[string]string{"http://a": "fp_a", "http://b": "fp_b2", "http://c": "fp_c", "http://d": ""} {
+		if got := p.KeyFor(url); got != want {
+			t.Errorf("the key of %s is %q, want %q", url, got, want)
+		}
+	}
+	if p.URL != "http://b" || p.Key != "fp_b2" {
+		t.Errorf("the profile names %s", p.URL)
 	}
 }

@@ -124,6 +124,16 @@ func (p *process) key(ctx context.Context, url string) (string, error) {
 	return key, p.db.AddKey(ctx, core.APIKey{Hash: hash, TenantID: defaultTenant, Name: "up", Scopes: []string{"admin"}})
 }
 
+// reachable returns an address at which this machine reaches a listener: one
+// that listens on all addresses is reached on the loopback.
+func reachable(a net.Addr) string {
+	host, port, err := net.SplitHostPort(a.String())
+	if ip := net.ParseIP(host); err == nil && ip != nil && ip.IsUnspecified() {
+		return net.JoinHostPort("127.0.0.1", port)
+	}
+	return a.String()
+}
+
 // greet prints what matters, once the API answers.
 func (p *process) greet(ctx context.Context, l net.Listener) error {
 	var b strings.Builder
@@ -132,7 +142,7 @@ func (p *process) greet(ctx context.Context, l net.Listener) error {
 		fmt.Fprintf(&b, "  data      %s\n", p.c.DataDir)
 	}
 	if l != nil {
-		url := "http://" + l.Addr().String()
+		url := "http://" + reachable(l.Addr())
 		key, err := p.key(ctx, url)
 		if err != nil {
 			return fmt.Errorf("make an API key: %w", err)
@@ -141,9 +151,10 @@ func (p *process) greet(ctx context.Context, l net.Listener) error {
 		if p.c.SaveProfile != nil {
 			path, err := p.c.SaveProfile(url, key)
 			if err != nil {
-				return fmt.Errorf("write the profile: %w", err)
+				p.c.Logger.Warn("the other commands have no key; set HOME or XDG_CONFIG_HOME to a folder that can be written", "error", err)
+			} else {
+				fmt.Fprintf(&b, "  key       in %s\n", path)
 			}
-			fmt.Fprintf(&b, "  key       in %s\n", path)
 		}
 		if p.fresh && p.c.AllowExec && p.c.FirstStart != nil {
 			line, err := p.c.FirstStart(ctx, url, key)
@@ -165,8 +176,11 @@ func (p *process) greet(ctx context.Context, l net.Listener) error {
 func (p *process) print(r executor.Report) {
 	what := string(r.State)
 	if r.Error != "" {
-		line, _, _ := strings.Cut(r.Error, "\n")
-		what += ": " + line
+		lines := strings.Split(strings.TrimSpace(r.Error), "\n")
+		what += ": " + lines[0]
+		if last := lines[len(lines)-1]; len(lines) > 1 {
+			what += " ... " + last
+		}
 	}
 	e := r.Execution
 	fmt.Fprintf(p.c.Out, "%s  %s  %s  slot %s  attempt %d  took %s\n", p.clock.Now().UTC().Format(time.TimeOnly), terminal.Printable(e.Name), terminal.Printable(what),

@@ -58,8 +58,8 @@ type Config struct {
 	// SaveProfile stores the address and the key for the other commands and
 	// returns where. Nil stores nothing.
 	SaveProfile func(url, key string) (string, error)
-	// LoadKey returns a key that an earlier start stored for this address, or
-	// "". Nil knows none.
+	// LoadKey returns a key that may be of this database: the environment's, or
+	// one that an earlier start stored, or "". Nil knows none.
 	LoadKey func(url string) string
 	// FirstStart is called once for a new embedded database, when the API
 	// answers, and returns a line for the summary.
@@ -78,8 +78,11 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	for _, r := range c.Roles {
 		if !slices.Contains(Roles(), r) {
-			return c, core.Invalid("roles", "knows %s; write them with commas between", strings.Join(Roles(), ", "))
+			return c, core.Invalid("--roles", "must be some of %s, with commas between", strings.Join(Roles(), ", "))
 		}
+	}
+	if _, err := net.ResolveTCPAddr("tcp", c.Listen); err != nil {
+		return c, core.Invalid("--listen", `is not an address such as "127.0.0.1:8080"`)
 	}
 	if c.Region == "" {
 		c.Region = "local"
@@ -152,7 +155,7 @@ func (p *process) listen(ctx context.Context) (net.Listener, error) {
 	var lc net.ListenConfig
 	l, err := lc.Listen(ctx, "tcp", p.c.Listen)
 	if err != nil {
-		return nil, fmt.Errorf("listen on %s (choose another address with --listen): %w", p.c.Listen, err)
+		return nil, fmt.Errorf("choose another address with --listen: %w", err)
 	}
 	return l, nil
 }

@@ -190,6 +190,7 @@ func TestUpRefuses(t *testing.T) {
 		"database down": {up.Config{DatabaseURL: "postgres://u:secret@127.0.0.1:1/db?sslmode=disable", Listen: "127.0.0.1:0"}, "127.0.0.1:1"},
 		"unknown role":  {up.Config{Roles: []string{"janitor"}}, "roles"},
 		"bad listen":    {up.Config{Listen: "127.0.0.1:99999"}, "--listen"},
+		"no address":    {up.Config{Listen: "foo"}, "--listen"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
