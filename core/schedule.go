@@ -36,6 +36,28 @@ const (
 	OverlapAllow Overlap = "allow" // both run
 )
 
+// DSTGap says what becomes of slots in wall time that a clock change skips. The
+// zero value leaves the choice to the spec.
+type DSTGap string
+
+// The gap policies.
+const (
+	DSTGapAuto     DSTGap = ""          // run_after for a fixed spec, skip for a wildcard one
+	DSTGapRunAfter DSTGap = "run_after" // one run right after the gap
+	DSTGapSkip     DSTGap = "skip"      // nothing makes up for them
+)
+
+// DSTOverlap says whether slots come again in wall time that a clock change
+// repeats. The zero value leaves the choice to the spec.
+type DSTOverlap string
+
+// The overlap policies of clock changes.
+const (
+	DSTOverlapAuto  DSTOverlap = ""      // first for a fixed spec, both for a wildcard one
+	DSTOverlapFirst DSTOverlap = "first" // the first pass only
+	DSTOverlapBoth  DSTOverlap = "both"  // both passes
+)
+
 // ScheduleState is derived from the schedule and its timer, never stored.
 type ScheduleState string
 
@@ -59,20 +81,27 @@ type Schedule struct {
 	TenantID uuid.UUID
 	ID       uuid.UUID
 	Name     string
-	// Spec is the normalized text: a cron expression, "every 15m" or
-	// "at 2027-01-05T09:00:00Z".
+	// Spec is the normalized text: a cron expression without a zone in front,
+	// "every 15m" or "at 2027-01-05T09:00:00Z".
 	Spec     string
 	TimeZone string // IANA name; empty is UTC
 	// Anchor is the origin of an interval and the instant of a one-time
 	// schedule; the zero time for cron.
-	Anchor       time.Time
-	Job          Job
-	Misfire      Misfire
-	MisfireGrace time.Duration
-	Overlap      Overlap
+	Anchor     time.Time
+	DSTGap     DSTGap
+	DSTOverlap DSTOverlap
+	// CatchUpWithin is how long after its time a one-time schedule may still be
+	// created, to fire at once. Zero refuses times in the past.
+	CatchUpWithin time.Duration
+	Job           Job
+	Misfire       Misfire
+	MisfireGrace  time.Duration
+	Overlap       Overlap
 	// Window is how far starts may be spread after their slot. Zero spreads
-	// nothing.
-	Window      time.Duration
+	// nothing but the macros that do not care about the minute; see Spread.
+	Window time.Duration
+	// Exact keeps such a macro on its nominal time.
+	Exact       bool
 	Timeout     time.Duration // of one attempt; zero is no limit
 	MaxAttempts int           // the first attempt included
 	Paused      bool
@@ -82,10 +111,27 @@ type Schedule struct {
 	UpdatedAt time.Time
 }
 
+// macroSpread is how far the macros that name no minute are spread.
+const macroSpread = time.Hour
+
+// Spread returns how far starts are spread after their slot: Window, or an hour
+// for @hourly, @daily, @weekly, @monthly, @yearly and @annually, which leave the
+// minute open. It is zero where the spec or Exact asks for the exact time.
+func (s *Schedule) Spread() time.Duration {
+	if s.Window > 0 || s.Exact {
+		return s.Window
+	}
+	switch s.Spec {
+	case "@hourly", "@daily", "@weekly", "@monthly", "@yearly", "@annually":
+		return macroSpread
+	}
+	return 0
+}
+
 // Offset returns how long after each slot the schedule's runs start: stable for
-// the schedule, in whole seconds, at least 0 and less than Window.
+// the schedule, in whole seconds, at least 0 and less than Spread.
 func (s *Schedule) Offset() time.Duration {
-	seconds := uint64(s.Window / time.Second)
+	seconds := uint64(s.Spread() / time.Second)
 	if seconds == 0 {
 		return 0
 	}

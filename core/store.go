@@ -296,6 +296,21 @@ type KeyStore interface {
 	AddKey(ctx context.Context, k APIKey) error
 }
 
+// DatabaseInfo is what a look at the database shows, for people who check an
+// installation.
+type DatabaseInfo struct {
+	Server string // what it calls itself, such as PostgreSQL 15.18
+	Schema int64  // number of the last migration
+	Now    time.Time
+	// ClockOffset is how far its clock is ahead of the caller's; RoundTrip is how
+	// long the look took, half of which is the error of the offset.
+	ClockOffset time.Duration
+	RoundTrip   time.Duration
+	// PartitionsUntil is the end of the last day of history that has a partition;
+	// zero on a database without partitions.
+	PartitionsUntil time.Time
+}
+
 // UpkeepStore keeps the tables in shape. Any process may call it at any time.
 type UpkeepStore interface {
 	// EnsurePartitions makes the day partitions of runs from yesterday to a

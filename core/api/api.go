@@ -16,15 +16,18 @@ import (
 	"github.com/fencepost/fencepost/core/schedules"
 )
 
-// Config is what the API stands on. All but Version is required.
+// Config is what the API stands on. All but Inspect and Version is required.
 type Config struct {
 	Service *schedules.Service
 	Keys    core.KeyStore
 	// Ready answers nil while the database does. It is asked by /readyz, with
 	// 2 seconds to answer.
-	Ready  func(context.Context) error
-	Clock  core.Clock
-	Logger *slog.Logger
+	Ready func(context.Context) error
+	// Inspect looks at the database for /v1/info, with 2 seconds to answer. Nil
+	// leaves the database out of it.
+	Inspect func(context.Context) (core.DatabaseInfo, error)
+	Clock   core.Clock
+	Logger  *slog.Logger
 	// Version is shown by /healthz and /openapi.json. Defaults to dev.
 	Version string
 }
@@ -53,6 +56,7 @@ type api struct {
 	service *schedules.Service
 	keys    *keyring
 	ready   func(context.Context) error
+	inspect func(context.Context) (core.DatabaseInfo, error)
 	version string
 	huma    huma.API
 }
@@ -68,12 +72,15 @@ func New(c Config) (http.Handler, error) {
 		service: c.Service,
 		keys:    &keyring{store: c.Keys, clock: c.Clock, known: map[[32]byte]remembered{}},
 		ready:   c.Ready,
+		inspect: c.Inspect,
 		version: c.Version,
 		huma:    humago.New(mux, humaConfig(c.Version)),
 	}
 	a.addSchedules()
 	a.addRuns()
+	a.addPreviews()
 	a.addHealth()
+	a.addInfo()
 	spec, err := a.describe()
 	if err != nil {
 		return nil, fmt.Errorf("describe the API: %w", err)

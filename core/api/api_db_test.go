@@ -51,7 +51,11 @@ func TestLifeOfASchedule(t *testing.T) {
 		t.Errorf("Location %q of %+v", w.Header().Get("Location"), made)
 	}
 	expected := api.Schedule{
-		Name: "report", Spec: "0 3 * * *", TimeZone: "Europe/Berlin",
+		Name: "report", Spec: "0 3 * * *", TimeZone: "Europe/Berlin", DSTGap: "auto", DSTOverlap: "auto", CatchUpWithin: "0s", Spread: "10m",
+		DST: &api.DST{
+			Gap: "run_after", Overlap: "first",
+			Reason: "fixed: neither the minute nor the hour field begins with a star, so it follows the wall clock",
+		},
 		Job:     api.Job{Queue: "http", Payload: []byte(`{"url":"https://example.com/hook","headers":{"a":"b"}}`)},
 		Misfire: "run_once", MisfireGrace: "1m", Overlap: "skip", Window: "10m", Timeout: "1m", MaxAttempts: 5, State: "active", Version: 1,
 	}

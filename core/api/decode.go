@@ -3,6 +3,7 @@ package api
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"slices"
 	"strconv"
@@ -51,18 +52,63 @@ func decodePatch(body []byte) (input, error) {
 
 func decode(body []byte) (input, *decoder, error) {
 	var in input
-	d := &decoder{}
-	if err := checkSyntax(body); err != nil {
+	d, object, err := open(body)
+	if err != nil {
 		return in, d, err
-	}
-	object := d.object(bytes.Trim(body, " \t\r\n"), "")
-	if object == nil {
-		return in, d, newProblem(http.StatusUnprocessableEntity, string(core.CodeInvalid), "the body must be a JSON object")
 	}
 	for i, name := range object.names {
 		d.field(&in, name, object.values[i])
 	}
 	return in, d, nil
+}
+
+// open takes the object that a body has to be apart.
+func open(body []byte) (*decoder, *members, error) {
+	d := &decoder{}
+	if err := checkSyntax(body); err != nil {
+		return d, nil, err
+	}
+	object := d.object(bytes.Trim(body, " \t\r\n"), "")
+	if object == nil {
+		return d, nil, newProblem(http.StatusUnprocessableEntity, string(core.CodeInvalid), "the body must be a JSON object")
+	}
+	return d, object, nil
+}
+
+// preview is what a body asks about a spec.
+type preview struct {
+	input
+	from  time.Time // zero: now
+	count int
+}
+
+// decodePreview reads the body that asks when a spec would come.
+func decodePreview(body []byte) (preview, error) {
+	p := preview{count: defaultCount}
+	d, object, err := open(body)
+	if err != nil {
+		return p, err
+	}
+	for i, name := range object.names {
+		value := object.values[i]
+		switch {
+		case name == "from":
+			if from := d.instant(value, name); from != nil {
+				p.from = *from
+			}
+		case name == "count":
+			if n := d.integer(value, name); n != nil {
+				p.count = *n
+			}
+		case !d.slots(&p.input, name, value):
+			d.unknown(name)
+		}
+	}
+	d.need(p.Spec != nil, "spec")
+	if p.count < 1 || p.count > maxCount {
+		d.add("count", fmt.Sprintf("must be a whole number from 1 to %d", maxCount))
+	}
+	return p, d.err()
 }
 
 // decoder collects what is wrong with a body, so that one answer tells all.
@@ -75,12 +121,6 @@ func (d *decoder) field(in *input, name string, raw json.RawMessage) {
 	switch name {
 	case "name":
 		in.Name = d.text(raw, name)
-	case "spec":
-		in.Spec = d.text(raw, name)
-	case "time_zone":
-		in.TimeZone = d.text(raw, name)
-	case "anchor":
-		in.Anchor = d.instant(raw, name)
 	case "job":
 		in.Job, in.viaHTTP = d.job(raw)
 	case "misfire":
@@ -89,15 +129,55 @@ func (d *decoder) field(in *input, name string, raw json.RawMessage) {
 		in.MisfireGrace = d.duration(raw, name)
 	case "overlap":
 		in.Overlap = (*core.Overlap)(d.text(raw, name))
-	case "window":
-		in.Window = d.duration(raw, name)
 	case "timeout":
 		in.Timeout = d.duration(raw, name)
 	case "max_attempts":
 		in.MaxAttempts = d.integer(raw, name)
 	default:
-		d.unknown(name)
+		if !d.slots(in, name, raw) {
+			d.unknown(name)
+		}
 	}
+}
+
+// slots decodes a member that decides about slots or their spread, and reports
+// whether name is one. What makes no sense in a spec or a zone is left to their
+// parsers, which say where it stands.
+func (d *decoder) slots(in *input, name string, raw json.RawMessage) bool {
+	switch name {
+	case "spec":
+		in.Spec = d.string(raw, name)
+	case "time_zone":
+		in.TimeZone = d.string(raw, name)
+	case "anchor":
+		in.Anchor = d.instant(raw, name)
+	case "dst_gap":
+		in.DSTGap = (*core.DSTGap)(d.policy(raw, name))
+	case "dst_overlap":
+		in.DSTOverlap = (*core.DSTOverlap)(d.policy(raw, name))
+	case "catch_up_within":
+		in.CatchUpWithin = d.duration(raw, name)
+	case "window":
+		in.Window = d.duration(raw, name)
+	case "exact":
+		in.Exact = d.boolean(raw, name)
+	default:
+		return false
+	}
+	return true
+}
+
+// policy reads a policy that may be left to the spec.
+func (d *decoder) policy(raw json.RawMessage, field string) *string {
+	text := d.text(raw, field)
+	switch {
+	case text == nil:
+	case *text == "":
+		d.add(field, "must not be empty; leave the field out, or write auto")
+	case *text == auto:
+		*text = ""
+	}
+	return text
 }
 
 // job makes one of both forms of a job and reports whether it came as job.http.
@@ -160,7 +240,8 @@ func (d *decoder) isNull(raw json.RawMessage, field string) bool {
 	return true
 }
 
-func (d *decoder) text(raw json.RawMessage, field string) *string {
+// string reads a string, whatever it holds.
+func (d *decoder) string(raw json.RawMessage, field string) *string {
 	if d.isNull(raw, field) {
 		return nil
 	}
@@ -169,11 +250,32 @@ func (d *decoder) text(raw json.RawMessage, field string) *string {
 		d.add(field, "must be a string")
 		return nil
 	}
+	return &text
+}
+
+func (d *decoder) boolean(raw json.RawMessage, field string) *bool {
+	if d.isNull(raw, field) {
+		return nil
+	}
+	on := string(raw) == "true"
+	if !on && string(raw) != "false" {
+		d.add(field, "must be true or false")
+		return nil
+	}
+	return &on
+}
+
+// text reads a string that the database can store.
+func (d *decoder) text(raw json.RawMessage, field string) *string {
+	text := d.string(raw, field)
+	if text == nil {
+		return nil
+	}
 	if why := badEscape(raw); why != "" {
 		d.add(field, why)
 		return nil
 	}
-	return &text
+	return text
 }
 
 func (d *decoder) integer(raw json.RawMessage, field string) *int {

@@ -70,6 +70,9 @@ func TestOpenAPI(t *testing.T) {
 		"post /v1/schedules/{id}/resume":  "write",
 		"get /v1/schedules/{id}/runs":     "read",
 		"get /v1/runs/{id}":               "read",
+		"get /v1/schedules/{id}/next":     "read",
+		"post /v1/next":                   "read",
+		"get /v1/info":                    "read",
 		"get /healthz":                    "",
 		"get /readyz":                     "",
 	}

@@ -120,7 +120,7 @@ func (c *Claimer) read(ctx context.Context, named []core.TimerRef, delay time.Du
 // parked with an alert: it would come back each second otherwise.
 func (c *Claimer) hold(ctx context.Context, s core.Scheduled, at time.Time) {
 	sch := &s.Schedule
-	slots, err := spec.Load(sch.Spec, sch.TimeZone, sch.Anchor, sch.ID)
+	slots, err := spec.Load(sch)
 	if err != nil {
 		m := core.Move{ScheduleID: sch.ID, FireAt: s.Timer.FireAt, Fence: s.Timer.Fence}
 		c.park(ctx, s.Timer.Shard, m, fmt.Errorf("read the stored spec: %w", err))

@@ -33,12 +33,17 @@ type Expression struct {
 	gap     GapPolicy
 	overlap OverlapPolicy
 	why     string
+	salted  bool  // an H decided something
 	grain   int64 // seconds to which a slot after a gap is rounded up
 }
 
 // String returns the spec as it was given, zone prefix included, with runs of
 // blanks folded to one. Parsing it again gives the same slots.
 func (e *Expression) String() string { return e.spec }
+
+// Salted reports whether an H made [Options].Salt decide about slots, so that a
+// preview without the schedule's salt shows other ones.
+func (e *Expression) Salted() bool { return e.salted }
 
 // Policies returns the policies in force, with auto resolved, and a sentence
 // that explains the choice to the schedule's owner.

@@ -58,7 +58,7 @@ func starred(t token) bool { return t.text[0] == '*' || t.text[0] == '?' }
 func (e *Expression) parseFields(tokens []token, o Options) error {
 	var sets [6]uint64
 	for i, t := range tokens {
-		p := fieldParser{field: fieldAt(i), index: i, salt: o.Salt, days: &e.days}
+		p := fieldParser{field: fieldAt(i), index: i, salt: o.Salt, salted: &e.salted, days: &e.days}
 		set, err := p.list(t)
 		if err != nil {
 			return err
@@ -85,9 +85,10 @@ func (e *Expression) parseFields(tokens []token, o Options) error {
 // to days.
 type fieldParser struct {
 	field
-	index int
-	salt  uint64
-	days  *dayRule
+	index  int
+	salt   uint64
+	salted *bool
+	days   *dayRule
 }
 
 // list reads elements separated by commas. Empty ones are passed over.

@@ -104,6 +104,7 @@ func (p fieldParser) hashed(t token) (uint64, error) {
 			return 0, err
 		}
 	}
+	*p.salted = true
 	h := mix(p.salt, p.index)
 	if !stepped {
 		return 1 << (a + int(h%uint64(b-a+1))), nil

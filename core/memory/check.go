@@ -66,6 +66,10 @@ func checkSchedule(s *core.Schedule) error {
 		return bad("misfire is unknown")
 	case !slices.Contains([]core.Overlap{"skip", "allow", "queue_one", "cancel_previous"}, s.Overlap):
 		return bad("overlap is unknown")
+	case !slices.Contains([]core.DSTGap{core.DSTGapAuto, core.DSTGapRunAfter, core.DSTGapSkip}, s.DSTGap):
+		return bad("the gap policy is unknown")
+	case !slices.Contains([]core.DSTOverlap{core.DSTOverlapAuto, core.DSTOverlapFirst, core.DSTOverlapBoth}, s.DSTOverlap):
+		return bad("the overlap policy of clock changes is unknown")
 	case s.MaxAttempts < 1:
 		return bad("max attempts is not positive")
 	}

@@ -11,17 +11,17 @@ import (
 type Change struct {
 	Old, New           core.Schedule
 	OldSlots, NewSlots spec.Slots
-	// SlotsChanged is set when spec, anchor or time zone differ.
+	// SlotsChanged is set when spec, anchor, time zone or a DST policy differ.
 	SlotsChanged bool
 }
 
 // Edit plans a change of content: first the slots owed so far under the old
 // content get their rows, then the timer goes to its next slot under the new
-// one. A change of neither slots nor window leaves the timer where it is.
+// one. A change of neither slots nor spread leaves the timer where it is.
 func Edit(cur *core.Scheduled, c Change) core.Edit {
 	e := guard(cur, &c.Old, c.OldSlots)
 	e.Schedule, e.OnBusy = c.New, onBusy(&c.New)
-	if !c.SlotsChanged && c.Old.Window == c.New.Window {
+	if !c.SlotsChanged && c.Old.Offset() == c.New.Offset() {
 		return e
 	}
 	e.MoveTimer = true
@@ -133,7 +133,12 @@ func fireAt(slots spec.Slots, done time.Time, offset time.Duration) time.Time {
 	return next.Add(offset)
 }
 
-// First plans a new schedule: when its timer acts first, settled up to now.
-func First(s *core.Schedule, slots spec.Slots, now time.Time) (nextAt, done time.Time) {
-	return fireAt(slots, now, s.Offset()), now
+// First plans a new schedule: when its timer acts first, settled up to now; or up
+// to just before its time for a one-time schedule that is created late.
+func First(s *core.Schedule, slots spec.Spec, now time.Time) (nextAt, done time.Time) {
+	done = now
+	if slots.OneTime && !slots.Anchor.After(now) {
+		done = slots.Anchor.Add(-time.Microsecond)
+	}
+	return fireAt(slots, done, s.Offset()), done
 }

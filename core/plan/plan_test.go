@@ -24,14 +24,16 @@ func clock(s string) time.Time {
 }
 
 func schedule(text string) (*core.Schedule, spec.Spec) {
-	slots, err := spec.Parse(text, "", time.Time{}, clock("00:00:00"), id)
+	s := &core.Schedule{
+		ID: id, Spec: text, Misfire: core.MisfireRunOnce, MisfireGrace: time.Minute, Overlap: core.OverlapSkip,
+		MaxAttempts: 5, Job: core.Job{Queue: "q"},
+	}
+	slots, err := spec.Parse(s, clock("00:00:00"))
 	if err != nil {
 		panic(err)
 	}
-	return &core.Schedule{
-		ID: id, Spec: slots.Text, Anchor: slots.Anchor, Misfire: core.MisfireRunOnce, MisfireGrace: time.Minute, Overlap: core.OverlapSkip,
-		MaxAttempts: 5, Job: core.Job{Queue: "q"},
-	}, slots
+	s.Spec, s.Anchor = slots.Text, slots.Anchor
+	return s, slots
 }
 
 // short renders a move's rows for comparison.

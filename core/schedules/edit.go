@@ -66,28 +66,26 @@ func refused(err error) error {
 	return err
 }
 
-// parse reads the spec that f asks for and puts its normalized form into sch.
+// parse reads the spec that f asks for and puts its normalized form into sch. A
+// spec that is sent as it is stored is no new one.
 func parse(f Fields, sch *core.Schedule, now time.Time) (spec.Spec, error) {
-	anchor := sch.Anchor
-	text := sch.Spec
-	if f.Spec != nil {
+	isNew := f.Spec != nil && *f.Spec != sch.Spec
+	if isNew {
 		// A new spec starts without the old one's anchor.
-		text, anchor = *f.Spec, time.Time{}
+		sch.Spec, sch.Anchor = *f.Spec, time.Time{}
 	}
-	if f.Anchor != nil {
-		anchor = *f.Anchor
-	}
+	set(f.Anchor, &sch.Anchor)
 	var parsed spec.Spec
 	var err error
-	if f.Spec == nil && f.Anchor == nil {
-		parsed, err = spec.Load(text, sch.TimeZone, anchor, sch.ID)
-	} else {
-		parsed, err = spec.Parse(text, sch.TimeZone, anchor, now, sch.ID)
+	if isNew || f.Anchor != nil {
+		parsed, err = spec.Parse(sch, now)
+	} else if parsed, err = spec.Load(sch); err == nil && (f.DSTGap != nil || f.DSTOverlap != nil || f.TimeZone != nil) {
+		err = parsed.CheckFires(now)
 	}
 	if err != nil {
 		return spec.Spec{}, err
 	}
-	sch.Spec, sch.Anchor = parsed.Text, parsed.Anchor
+	sch.Spec, sch.TimeZone, sch.Anchor = parsed.Text, parsed.Zone, parsed.Anchor
 	return parsed, nil
 }
 
@@ -106,12 +104,20 @@ func (s *Service) Edit(ctx context.Context, tenant, id uuid.UUID, f Fields) (cor
 		if sameContent(&cur.Schedule, &next) {
 			return nil, nil
 		}
+		if parsed.OneTime && next.Spec != cur.Schedule.Spec && !parsed.Anchor.After(cur.Now) {
+			return nil, core.Invalid("spec", "lies in the past, which an edit cannot ask for; to run something now, trigger it")
+		}
 		e := plan.Edit(cur, plan.Change{
 			Old: cur.Schedule, New: next, OldSlots: old, NewSlots: parsed,
-			SlotsChanged: cur.Schedule.Spec != next.Spec || cur.Schedule.TimeZone != next.TimeZone || !cur.Schedule.Anchor.Equal(next.Anchor),
+			SlotsChanged: slotsChanged(&cur.Schedule, &next),
 		})
 		return &e, nil
 	})
+}
+
+// slotsChanged compares what decides about slots.
+func slotsChanged(a, b *core.Schedule) bool {
+	return a.Spec != b.Spec || a.TimeZone != b.TimeZone || !a.Anchor.Equal(b.Anchor) || a.DSTGap != b.DSTGap || a.DSTOverlap != b.DSTOverlap
 }
 
 // sameContent compares what users set.
@@ -185,7 +191,7 @@ func (s *Service) load(ctx context.Context, tenant, id uuid.UUID) (core.Schedule
 		return core.Scheduled{}, spec.Spec{}, err
 	}
 	sch := &cur.Schedule
-	slots, err := spec.Load(sch.Spec, sch.TimeZone, sch.Anchor, sch.ID)
+	slots, err := spec.Load(sch)
 	return cur, slots, err
 }
 

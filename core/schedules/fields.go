@@ -19,14 +19,19 @@ type Fields struct {
 	TimeZone *string // IANA name; empty is UTC
 	// Anchor is the origin of an interval. Without one the phase is a hash of
 	// the schedule's id.
-	Anchor       *time.Time
-	Job          *core.Job
-	Misfire      *core.Misfire
-	MisfireGrace *time.Duration
-	Overlap      *core.Overlap
-	Window       *time.Duration
-	Timeout      *time.Duration
-	MaxAttempts  *int
+	Anchor        *time.Time
+	DSTGap        *core.DSTGap
+	DSTOverlap    *core.DSTOverlap
+	CatchUpWithin *time.Duration
+	Job           *core.Job
+	Misfire       *core.Misfire
+	MisfireGrace  *time.Duration
+	Overlap       *core.Overlap
+	Window        *time.Duration
+	// Exact keeps a macro such as @daily on its nominal time.
+	Exact       *bool
+	Timeout     *time.Duration
+	MaxAttempts *int
 }
 
 // The bounds of the fields.
@@ -44,10 +49,10 @@ const (
 func (s *Service) apply(f Fields, to *core.Schedule) error {
 	set(f.Name, &to.Name)
 	set(f.TimeZone, &to.TimeZone)
+	setSlots(f, to)
 	set(f.Misfire, &to.Misfire)
 	set(f.MisfireGrace, &to.MisfireGrace)
 	set(f.Overlap, &to.Overlap)
-	set(f.Window, &to.Window)
 	set(f.Timeout, &to.Timeout)
 	set(f.MaxAttempts, &to.MaxAttempts)
 	if f.Job != nil {
@@ -60,6 +65,15 @@ func (s *Service) apply(f Fields, to *core.Schedule) error {
 		return err
 	}
 	return checkPolicies(to)
+}
+
+// setSlots copies what decides about slots and their spread, but for the spec.
+func setSlots(f Fields, to *core.Schedule) {
+	set(f.DSTGap, &to.DSTGap)
+	set(f.DSTOverlap, &to.DSTOverlap)
+	set(f.CatchUpWithin, &to.CatchUpWithin)
+	set(f.Window, &to.Window)
+	set(f.Exact, &to.Exact)
 }
 
 func set[T any](from *T, to *T) {
@@ -93,12 +107,27 @@ func checkPolicies(s *core.Schedule) error {
 		return core.Invalid("overlap", "must be skip or allow")
 	case s.MisfireGrace < minGrace:
 		return core.Invalid("misfire_grace", "must be at least %s", core.FormatDuration(minGrace))
-	case s.Window < 0 || s.Window > maxWindow || s.Window%time.Second != 0:
-		return core.Invalid("window", "must be whole seconds, at most %s", core.FormatDuration(maxWindow))
 	case s.Timeout < 0:
 		return core.Invalid("timeout", `must not be negative; "0s" is no limit`)
 	case s.MaxAttempts < 1 || s.MaxAttempts > maxAttempts:
 		return core.Invalid("max_attempts", "must be between 1 and %d; the first attempt counts", maxAttempts)
+	}
+	return checkSlots(s)
+}
+
+// checkSlots refuses wrong policies of slots and their spread.
+func checkSlots(s *core.Schedule) error {
+	switch {
+	case s.Window < 0 || s.Window > maxWindow || s.Window%time.Second != 0:
+		return core.Invalid("window", "must be whole seconds, at most %s", core.FormatDuration(maxWindow))
+	case s.Window > 0 && s.Exact:
+		return core.Invalid("exact", `does not go with a window; set window to "0s"`)
+	case s.DSTGap != core.DSTGapAuto && s.DSTGap != core.DSTGapRunAfter && s.DSTGap != core.DSTGapSkip:
+		return core.Invalid("dst_gap", "must be auto, run_after or skip")
+	case s.DSTOverlap != core.DSTOverlapAuto && s.DSTOverlap != core.DSTOverlapFirst && s.DSTOverlap != core.DSTOverlapBoth:
+		return core.Invalid("dst_overlap", "must be auto, first or both")
+	case s.CatchUpWithin < 0:
+		return core.Invalid("catch_up_within", "must not be negative")
 	}
 	return nil
 }

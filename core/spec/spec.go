@@ -3,17 +3,14 @@
 package spec
 
 import (
+	"errors"
+	"fmt"
 	"strings"
 	"time"
-
-	"github.com/google/uuid"
 
 	"github.com/fencepost/fencepost/core"
 	"github.com/fencepost/fencepost/core/cron"
 )
-
-// MaxBytes bounds the text of a spec.
-const MaxBytes = 256
 
 // Slots answers when slots come. Values are immutable and safe for concurrent
 // use; all times are UTC.
@@ -24,188 +21,174 @@ type Slots interface {
 	Prev(t time.Time) time.Time
 }
 
-// Spec is a parsed spec. Only Parse and Load make one.
-type Spec struct {
+// kind is what each of the three kinds of specs can say of itself.
+type kind interface {
 	Slots
+	// Describe puts the spec in plain English.
+	Describe() string
+	// Explain says what a clock change did to a slot, "" if none touched it.
+	Explain(slot time.Time) string
+}
+
+// DST is how a spec meets clock changes once auto is resolved, for its owner to
+// read.
+type DST struct {
+	Gap     core.DSTGap
+	Overlap core.DSTOverlap
+	Reason  string // why auto came to these, in a sentence
+}
+
+// Spec is a parsed spec. Only Parse and Load make one. It is immutable and safe
+// for concurrent use.
+type Spec struct {
+	kind
 	// Text is the normalized form, which Load reads back.
 	Text string
+	// Zone is the time zone: the schedule's, or else the one that the text had in
+	// front. Empty is UTC.
+	Zone string
 	// Anchor is the instant of a one-time spec and the origin of an interval;
 	// the zero time for cron, and for an interval whose phase is a hash.
 	Anchor time.Time
-	// OneTime is set when there is only one slot.
+	// OneTime is set when there is no slot but the one that was asked for, or two
+	// if a clock change repeats it and both are wanted.
 	OneTime bool
+	DST     DST
+	// FromID is set when the schedule's id decides about the slots: H in cron, the
+	// phase of an interval without an anchor.
+	FromID bool
+	// Hint tells the owner what the spec may not say plainly. It is mostly empty.
+	Hint string
 }
 
-// Parse reads a spec as a user wrote it: a cron expression, "every 15m",
-// "at 2027-01-05T09:00" (in the zone) or "in 3d" (from now, which is the
-// database's time). id gives an interval without an anchor its phase. Errors
-// name the field spec, time_zone or anchor.
-func Parse(text, zone string, anchor, now time.Time, id uuid.UUID) (Spec, error) {
-	loc, err := cron.LoadLocation(zone)
+// Parse reads the spec of a schedule as its user wrote it: a cron expression,
+// "every 15m", "at 2027-01-05T09:00" (in the zone) or "in 3d" (from now, which is
+// the database's time). Of s it reads what decides about slots: spec, zone,
+// anchor, the DST policies, CatchUpWithin, and the id, which gives an interval
+// without an anchor its phase. Errors name the field.
+func Parse(s *core.Schedule, now time.Time) (Spec, error) {
+	if hint := foreign(s.Spec); hint != "" {
+		return Spec{}, core.Invalid("spec", "%s", hint)
+	}
+	parsed, err := parse(s, now)
 	if err != nil {
-		return Spec{}, core.Invalid("time_zone", "%s", err)
+		return Spec{}, err
 	}
-	if len(text) > MaxBytes {
-		return Spec{}, core.Invalid("spec", "is longer than %d bytes", MaxBytes)
-	}
-	text = strings.TrimSpace(text)
-	word, rest, _ := strings.Cut(text, " ")
-	kind := strings.ToLower(word)
-	if !anchor.IsZero() && kind != "every" && kind != "@every" {
-		return Spec{}, core.Invalid("anchor", `goes with an interval only, such as "every 15m"`)
-	}
-	switch kind {
-	case "every", "@every":
-		return parseEvery(rest, anchor, id)
-	case "at":
-		return parseAt(rest, loc, now)
-	case "in":
-		return parseIn(rest, now)
-	}
-	return parseCron(text, loc, id)
+	return parsed, parsed.CheckFires(now)
 }
 
 // Load reads a spec back from its stored form. What Parse accepted once loads
 // for ever.
-func Load(text, zone string, anchor time.Time, id uuid.UUID) (Spec, error) {
-	if strings.HasPrefix(text, "at ") {
-		return oneTime(anchor), nil
+func Load(s *core.Schedule) (Spec, error) { return parse(s, time.Time{}) }
+
+// CheckFires refuses a spec without any slot after now, which a change of the
+// DST policies or the zone alone can make of one that had some. One-time specs
+// may be over.
+func (s Spec) CheckFires(now time.Time) error {
+	if s.OneTime || !s.Next(now).IsZero() {
+		return nil
 	}
-	return Parse(text, zone, anchor, time.Time{}, id)
+	return core.Invalid("dst_gap", "is skip, and all that the spec asks for falls into hours that clock changes skip: it would never fire; use run_after")
 }
 
-func parseCron(text string, loc *time.Location, id uuid.UUID) (Spec, error) {
-	e, err := cron.Parse(text, cron.Options{Location: loc, Salt: core.Hash("cron", id)})
+func parse(s *core.Schedule, now time.Time) (Spec, error) {
+	whole := strings.TrimRight(s.Spec, " \t\r\n")
+	zone := s.TimeZone
+	name, text, prefixed := cron.SplitZone(whole)
+	if prefixed && zone == "" {
+		zone = name
+	}
+	loc, err := cron.LoadLocation(zone)
+	if err != nil {
+		return Spec{}, refuseZone(err)
+	}
+	text = strings.TrimLeft(text, " \t\r\n")
+	word, rest, _ := strings.Cut(text, " ")
+	r := reader{Schedule: s, loc: loc, now: now, column: len(whole) - len(rest) + 1}
+	var parsed Spec
+	switch first := strings.ToLower(word); first {
+	case "every", "@every", "at", "in":
+		if prefixed && cron.LinkTarget(name) != cron.LinkTarget(loc.String()) {
+			return Spec{}, core.Invalid("time_zone", "differs from the zone in front of the spec; drop one of them")
+		}
+		parsed, err = r.words(first, rest)
+	default:
+		if !s.Anchor.IsZero() {
+			return Spec{}, refuseAnchor()
+		}
+		parsed, err = r.cron(whole)
+	}
+	parsed.Zone = zone
+	return parsed, err
+}
+
+func refuseZone(err error) error {
+	var unknown *cron.ZoneError
+	if errors.As(err, &unknown) {
+		return core.Invalid("time_zone", "column 1, %q: not a name of the IANA database; %s", unknown.Name, unknown.Hint)
+	}
+	return fmt.Errorf("load the time zone: %w", err)
+}
+
+func refuseAnchor() error {
+	return core.Invalid("anchor", `goes with an interval only, such as "every 15m"`)
+}
+
+// reader reads the part of a spec that begins in a column.
+type reader struct {
+	*core.Schedule
+	loc    *time.Location
+	now    time.Time // zero: the text is a stored one
+	column int
+}
+
+func (r reader) words(first, rest string) (Spec, error) {
+	switch first {
+	case "at":
+		return r.at(rest)
+	case "in":
+		if !r.Anchor.IsZero() {
+			return Spec{}, refuseAnchor()
+		}
+		return r.in(rest)
+	}
+	return r.interval(rest)
+}
+
+// refuse says in the form of cron.ParseError what is wrong with a token.
+func (r reader) refuse(part, token, reason, hint string) error {
+	if len(token) > maxTokenBytes {
+		token = strings.ToValidUTF8(token[:maxTokenBytes], "")
+	}
+	return core.Invalid("spec", "%s, column %d, %q: %s; %s", part, r.column, token, reason, hint)
+}
+
+const maxTokenBytes = 40
+
+func (r reader) cron(text string) (Spec, error) {
+	o := cron.Options{Location: r.loc, Salt: core.Hash("cron", r.ID)}
+	switch r.DSTGap {
+	case core.DSTGapAuto:
+	case core.DSTGapRunAfter:
+		o.Gap = cron.GapRunAfter
+	case core.DSTGapSkip:
+		o.Gap = cron.GapSkip
+	}
+	switch r.DSTOverlap {
+	case core.DSTOverlapAuto:
+	case core.DSTOverlapFirst:
+		o.Overlap = cron.OverlapFirst
+	case core.DSTOverlapBoth:
+		o.Overlap = cron.OverlapBoth
+	}
+	e, err := cron.Parse(text, o)
 	if err != nil {
 		return Spec{}, core.Invalid("spec", "%s", err)
 	}
-	return Spec{Slots: e, Text: e.String()}, nil
-}
-
-func parseEvery(text string, anchor time.Time, id uuid.UUID) (Spec, error) {
-	d, err := core.ParseDuration(text)
-	if err != nil || d%time.Second != 0 || d < core.MinInterval {
-		return Spec{}, core.Invalid("spec", `"every" needs a duration of whole seconds, at least 1s, such as "every 15m"`)
+	gap, overlap, why := e.Policies()
+	_, plain, _ := cron.SplitZone(e.String())
+	if plain[0] == '@' {
+		plain = strings.ToLower(plain)
 	}
-	if anchor.Nanosecond() != 0 {
-		return Spec{}, core.Invalid("anchor", "must be a whole second")
-	}
-	origin := anchor
-	if origin.IsZero() {
-		phase := core.Hash("phase", id) % uint64(d/time.Second)
-		origin = time.Unix(int64(phase), 0)
-	}
-	return Spec{Slots: interval{origin: origin.UTC(), every: d}, Text: "every " + core.FormatDuration(d), Anchor: anchor}, nil
-}
-
-func parseIn(text string, now time.Time) (Spec, error) {
-	d, err := core.ParseDuration(text)
-	if err != nil || d <= 0 {
-		return Spec{}, core.Invalid("spec", `"in" needs a duration, such as "in 3d"`)
-	}
-	return oneTime(now.Add(d).Add(time.Second - 1).Truncate(time.Second)), nil
-}
-
-func parseAt(text string, loc *time.Location, now time.Time) (Spec, error) {
-	at, ok := parseInstant(strings.TrimSpace(text), loc)
-	if !ok {
-		return Spec{}, core.Invalid("spec", `"at" needs a time such as "at 2027-01-05T09:00", in the schedule's time zone, or with an offset`)
-	}
-	if !at.After(now) {
-		return Spec{}, core.Invalid("spec", `"at" lies in the past; to run something now, trigger it`)
-	}
-	if !at.Before(core.Forever) {
-		return Spec{}, core.Invalid("spec", `"at" lies too far ahead`)
-	}
-	return oneTime(at), nil
-}
-
-func parseInstant(text string, loc *time.Location) (time.Time, bool) {
-	text = strings.Replace(text, " ", "T", 1)
-	if t, err := time.Parse(time.RFC3339, text); err == nil {
-		return t.UTC(), t.Nanosecond() == 0
-	}
-	for _, layout := range []string{"2006-01-02T15:04", "2006-01-02T15:04:05"} {
-		if wall, err := time.Parse(layout, text); err == nil {
-			return fromWall(wall, loc), true
-		}
-	}
-	return time.Time{}, false
-}
-
-// fromWall returns the instant at which loc's clocks show wall: the first of
-// two when clocks go back, the end of the gap when they skip it.
-func fromWall(wall time.Time, loc *time.Location) time.Time {
-	var best time.Time
-	// Every offset in force within a day of the wall time is tried; the
-	// earliest instant that shows the wall time wins.
-	for _, probe := range []time.Duration{-26 * time.Hour, 26 * time.Hour} {
-		_, offset := wall.Add(probe).In(loc).Zone()
-		t := wall.Add(-time.Duration(offset) * time.Second)
-		if _, got := t.In(loc).Zone(); got == offset && (best.IsZero() || t.Before(best)) {
-			best = t
-		}
-	}
-	if !best.IsZero() {
-		return best.UTC()
-	}
-	// No instant shows it: it lies in a gap, which ends where the offset in
-	// force before it does.
-	_, offset := wall.Add(-26 * time.Hour).In(loc).Zone()
-	_, end := wall.Add(-time.Duration(offset) * time.Second).Add(-26 * time.Hour).In(loc).ZoneBounds()
-	return end.UTC()
-}
-
-func oneTime(at time.Time) Spec {
-	at = at.UTC()
-	return Spec{Slots: once{at}, Text: "at " + at.Format(time.RFC3339), Anchor: at, OneTime: true}
-}
-
-// once has a single slot.
-type once struct{ at time.Time }
-
-func (o once) Next(t time.Time) time.Time {
-	if t.Before(o.at) {
-		return o.at
-	}
-	return time.Time{}
-}
-
-func (o once) Prev(t time.Time) time.Time {
-	if t.After(o.at) {
-		return o.at
-	}
-	return time.Time{}
-}
-
-// interval has a slot at origin and every so often before and after it, in
-// elapsed time: it never drifts and knows nothing of wall clocks.
-type interval struct {
-	origin time.Time
-	every  time.Duration
-}
-
-// index returns the number of the last slot at or before t.
-func (i interval) index(t time.Time) int64 {
-	seconds := t.Unix() - i.origin.Unix()
-	every := int64(i.every / time.Second)
-	n := seconds / every
-	if seconds%every < 0 {
-		n--
-	}
-	return n
-}
-
-func (i interval) slot(n int64) time.Time {
-	return time.Unix(i.origin.Unix()+n*int64(i.every/time.Second), 0).UTC()
-}
-
-func (i interval) Next(t time.Time) time.Time { return i.slot(i.index(t) + 1) }
-
-func (i interval) Prev(t time.Time) time.Time {
-	n := i.index(t)
-	if s := i.slot(n); s.Before(t) {
-		return s
-	}
-	return i.slot(n - 1)
+	return Spec{kind: e, Text: plain, FromID: e.Salted(), DST: DST{core.DSTGap(gap.String()), core.DSTOverlap(overlap.String()), why}}, nil
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 	"pgregory.net/rapid"
 
@@ -26,12 +27,19 @@ func at(s string) time.Time {
 	return t
 }
 
+func parse(text, zone string) (spec.Spec, error) {
+	return spec.Parse(&core.Schedule{ID: id, Spec: text, TimeZone: zone}, now)
+}
+
 func TestParse(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ text, zone, norm, next string }{
 		{"*/5 * * * *", "", "*/5 * * * *", "2026-11-30T12:05:00Z"},
 		{"30 2 * * *", "Europe/Berlin", "30 2 * * *", "2026-12-01T01:30:00Z"},
+		{"TZ=Europe/Berlin 30 2 * * *", "Europe/Berlin", "30 2 * * *", "2026-12-01T01:30:00Z"},
+		{"@Daily\n", "", "@daily", "2026-12-01T00:00:00Z"},
 		{"at 2027-01-05T09:00", "Europe/Berlin", "at 2027-01-05T08:00:00Z", "2027-01-05T08:00:00Z"},
+		{"TZ=Europe/Berlin at 2027-01-05T09:00", "Europe/Berlin", "at 2027-01-05T08:00:00Z", "2027-01-05T08:00:00Z"},
 		{"at 2027-01-05T09:00:07", "", "at 2027-01-05T09:00:07Z", "2027-01-05T09:00:07Z"},
 		{"at 2027-01-05T09:00:00+05:30", "Europe/Berlin", "at 2027-01-05T03:30:00Z", "2027-01-05T03:30:00Z"},
 		{"at 2027-03-28T02:30", "Europe/Berlin", "at 2027-03-28T01:00:00Z", "2027-03-28T01:00:00Z"},       // in the gap: at its end
@@ -41,7 +49,7 @@ func TestParse(t *testing.T) {
 		{"IN 90s", "", "at 2026-11-30T12:01:31Z", "2026-11-30T12:01:31Z"},
 		{"@every 90s", "", "every 1m30s", ""},
 	} {
-		got, err := spec.Parse(c.text, c.zone, time.Time{}, now, id)
+		got, err := parse(c.text, c.zone)
 		if err != nil {
 			t.Errorf("%s: %v", c.text, err)
 			continue
@@ -52,30 +60,140 @@ func TestParse(t *testing.T) {
 		if c.next != "" && !got.Next(now).Equal(at(c.next)) {
 			t.Errorf("%s comes next at %s, want %s", c.text, got.Next(now), c.next)
 		}
-		back, err := spec.Load(got.Text, c.zone, got.Anchor, id)
+		back, err := spec.Load(&core.Schedule{ID: id, Spec: got.Text, TimeZone: c.zone, Anchor: got.Anchor})
 		if err != nil || !back.Next(now).Equal(got.Next(now)) {
 			t.Errorf("%s loads as %q: next %v, %v", c.text, back.Text, back.Next(now), err)
 		}
 	}
 }
 
-func TestRefusals(t *testing.T) {
+// TestZoneInFront: a zone in front of the spec counts where the schedule has none.
+func TestZoneInFront(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct{ text, zone, field string }{
-		{"", "", "spec"}, {"every", "", "spec"}, {"every 0s", "", "spec"}, {"every 500ms", "", "spec"}, {"every 1.0005s", "", "spec"},
-		{"at", "", "spec"}, {"at tomorrow", "", "spec"}, {"at 2020-01-05T09:00", "", "spec"}, {"at 2027-02-30T09:00", "", "spec"},
-		{"at 9999-12-31T23:59", "", "spec"}, {"in", "", "spec"}, {"in -3d", "", "spec"}, {"in 0s", "", "spec"}, {"60 * * * *", "", "spec"},
-		{"0 0 31 2 *", "", "spec"}, {strings.Repeat("*", 10_000), "", "spec"}, {"a\x00b", "", "spec"},
-		{"* * * * *", "PST", "time_zone"}, {"* * * * *", "Local", "time_zone"}, {"* * * * *", "Mars/Olympus", "time_zone"},
+	for text, want := range map[string]string{
+		"TZ=Europe/Berlin 0 9 * * *":           "Europe/Berlin",
+		"CRON_TZ=Europe/Berlin every 5m":       "Europe/Berlin",
+		"TZ=Europe/Berlin at 2027-01-05T09:00": "Europe/Berlin",
+		"0 9 * * *":                            "",
 	} {
-		_, err := spec.Parse(c.text, c.zone, time.Time{}, now, id)
-		var ce *core.Error
-		if !errors.As(err, &ce) || ce.Code != core.CodeInvalid || ce.Field != c.field {
-			t.Errorf("%.40q in %q: %v, want an invalid %s", c.text, c.zone, err, c.field)
+		if got, err := parse(text, ""); err != nil || got.Zone != want {
+			t.Errorf("%s: zone %q, %v", text, got.Zone, err)
 		}
 	}
-	if _, err := spec.Parse("* * * * *", "", now, now, id); err == nil {
-		t.Error("cron with an anchor was accepted")
+}
+
+// TestOneTimeAtClockChanges: the two policies resolve a wall time that there is
+// not, or twice.
+func TestOneTimeAtClockChanges(t *testing.T) {
+	t.Parallel()
+	const gap, twice = "at 2027-03-28T02:30", "at 2027-10-31T02:30"
+	for _, c := range []struct {
+		text    string
+		gap     core.DSTGap
+		overlap core.DSTOverlap
+		want    string
+		reason  string
+	}{
+		{gap, "", "", "at 2027-03-28T01:00:00Z", "2027-03-28T02:30 does not exist: clocks skip it, and this is the first instant after the gap"},
+		{gap, "run_after", "both", "at 2027-03-28T01:00:00Z", "2027-03-28T02:30 does not exist: clocks skip it, and this is the first instant after the gap"},
+		{gap, "skip", "", `spec: time, column 4, "2027-03-28T02:30": does not exist in Europe/Berlin: clocks skip it, and so does dst_gap; choose another time, or set dst_gap to run_after`, ""},
+		{twice, "", "", "at 2027-10-31T00:30:00Z", "2027-10-31T02:30 comes twice: this is the first time"},
+		{twice, "skip", "first", "at 2027-10-31T00:30:00Z", "2027-10-31T02:30 comes twice: this is the first time"},
+		{twice, "", "both", "at 2027-10-31T00:30:00Z and 2027-10-31T01:30:00Z", "2027-10-31T02:30 comes twice: this is one of the two times"},
+	} {
+		s := &core.Schedule{ID: id, Spec: c.text, TimeZone: "Europe/Berlin", DSTGap: c.gap, DSTOverlap: c.overlap}
+		got, err := spec.Parse(s, now)
+		text, reason := got.Text, ""
+		if err != nil {
+			text = err.Error()
+		} else {
+			reason = got.Explain(got.Next(now))
+		}
+		if diff := cmp.Diff([]string{c.want, c.reason}, []string{text, reason}); diff != "" {
+			t.Errorf("%s with %q and %q:\n%s", c.text, c.gap, c.overlap, diff)
+		}
+		if err != nil {
+			continue
+		}
+		s.Spec, s.Anchor = got.Text, got.Anchor
+		again, err := spec.Parse(s, now)
+		if err != nil || again.Text != got.Text {
+			t.Errorf("%s is not taken back: %q, %v", got.Text, again.Text, err)
+		}
+	}
+	both, err := spec.Load(&core.Schedule{Spec: "at 2027-10-31T00:30:00Z and 2027-10-31T01:30:00Z"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, second := at("2027-10-31T00:30:00Z"), at("2027-10-31T01:30:00Z")
+	if !both.Next(now).Equal(first) || !both.Next(first).Equal(second) || !both.Next(second).IsZero() ||
+		!both.Prev(second.Add(1)).Equal(second) || !both.Prev(second).Equal(first) || !both.Prev(first).IsZero() {
+		t.Error("the two instants are not the slots")
+	}
+}
+
+// TestOneTimeInThePast: fires late if that was allowed.
+func TestOneTimeInThePast(t *testing.T) {
+	t.Parallel()
+	for within, ok := range map[time.Duration]bool{0: false, 59 * time.Minute: false, 61 * time.Minute: true} {
+		got, err := spec.Parse(&core.Schedule{ID: id, Spec: "at 2026-11-30T11:00:00Z", CatchUpWithin: within}, now)
+		if (err == nil) != ok {
+			t.Errorf("an hour ago, within %s: %v", within, err)
+		}
+		if ok && !got.Next(now.Add(-2*time.Hour)).Equal(at("2026-11-30T11:00:00Z")) {
+			t.Errorf("its slot is %s", got.Next(now.Add(-2*time.Hour)))
+		}
+	}
+}
+
+// TestNeverFires: what only ever falls into a skipped gap is refused.
+func TestNeverFires(t *testing.T) {
+	t.Parallel()
+	s := &core.Schedule{ID: id, Spec: "30 2 * 3 0L", TimeZone: "Europe/Berlin"} // the day clocks go forward
+	if _, err := spec.Parse(s, at("2027-05-01T00:00:00Z")); err != nil {
+		t.Fatal(err)
+	}
+	s.Spec, s.DSTGap = "30 2 ? 3 0L", core.DSTGapSkip
+	_, err := spec.Parse(s, at("2027-05-01T00:00:00Z"))
+	var ce *core.Error
+	if !errors.As(err, &ce) || ce.Field != "dst_gap" {
+		t.Errorf("a spec that never fires: %v", err)
+	}
+}
+
+func TestDST(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		text    string
+		gap     core.DSTGap
+		overlap core.DSTOverlap
+		want    spec.DST
+	}{
+		{"30 2 * * *", "", "", spec.DST{Gap: "run_after", Overlap: "first", Reason: "fixed: neither the minute nor the hour field begins with a star, so it follows the wall clock"}},
+		{"*/5 * * * *", "", "", spec.DST{Gap: "skip", Overlap: "both", Reason: "wildcard: the minute or the hour field begins with a star, so it follows real time"}},
+		{"30 2 * * *", "skip", "both", spec.DST{Gap: "skip", Overlap: "both", Reason: "set for this schedule"}},
+		{"every 5m", "run_after", "first", spec.DST{Gap: "skip", Overlap: "both", Reason: "elapsed time: clock changes do not touch it"}},
+		{"at 2027-01-05T09:00", "skip", "", spec.DST{Gap: "skip", Overlap: "first", Reason: "one time: it was turned into an instant when it was set"}},
+	} {
+		got, err := spec.Parse(&core.Schedule{ID: id, Spec: c.text, DSTGap: c.gap, DSTOverlap: c.overlap}, now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(c.want, got.DST); diff != "" {
+			t.Errorf("%s: %s", c.text, diff)
+		}
+	}
+}
+
+func TestDayHints(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"every 1 day": `"0 9 * * *"`, "every 24h": `"0 9 * * *"`, "every P1W": `"0 9 * * MON"`, "every 3d": `"0 9 */3 * *"`, "every 90m": "", "every 36h": "",
+	} {
+		got, err := parse(text, "")
+		if err != nil || !strings.Contains(got.Hint, want) || (want == "") != (got.Hint == "") {
+			t.Errorf("%s: %q, %v", text, got.Hint, err)
+		}
 	}
 }
 
@@ -88,7 +206,7 @@ func TestIntervals(t *testing.T) {
 		if rapid.Bool().Draw(t, "anchored") {
 			anchor = time.Unix(rapid.Int64Range(0, 4e9).Draw(t, "anchor"), 0).UTC()
 		}
-		s, err := spec.Parse("every "+core.FormatDuration(every), "", anchor, now, id)
+		s, err := spec.Parse(&core.Schedule{ID: id, Spec: "every " + core.FormatDuration(every), Anchor: anchor}, now)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -114,7 +232,7 @@ func TestIntervals(t *testing.T) {
 
 func TestOneTime(t *testing.T) {
 	t.Parallel()
-	s, err := spec.Parse("in 1h", "", time.Time{}, now, id)
+	s, err := parse("in 1h", "")
 	if err != nil || !s.OneTime {
 		t.Fatal(s, err)
 	}

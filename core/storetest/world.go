@@ -100,9 +100,9 @@ func (w *world) add(change func(*core.Schedule)) uuid.UUID {
 	return s.ID
 }
 
-func (w *world) slots(s *core.Schedule) spec.Slots {
+func (w *world) slots(s *core.Schedule) spec.Spec {
 	w.Helper()
-	slots, err := spec.Load(s.Spec, s.TimeZone, s.Anchor, s.ID)
+	slots, err := spec.Load(s)
 	w.must(err)
 	return slots
 }

@@ -216,6 +216,13 @@ func nullTime(t time.Time) *time.Time {
 	return &t
 }
 
+func nullDuration(d time.Duration) *time.Duration {
+	if d == 0 {
+		return nil
+	}
+	return &d
+}
+
 func fromNull[T any](p *T) T {
 	if p == nil {
 		var zero T

@@ -200,6 +200,11 @@ func TestMigrationFolders(t *testing.T) {
 					t.Errorf("%s has %d statements, or a transaction", f, n)
 				}
 			}
+			for _, m := range regexp.MustCompile(`(?s)ALTER TABLE (\w+)(.*?);`).FindAllStringSubmatch(string(text), -1) {
+				if strings.Contains(m[2], "ADD COLUMN") {
+					tables[folder][m[1]+" later"] += strings.Join(strings.Fields(m[2]), " ")
+				}
+			}
 			for _, m := range regexp.MustCompile(`(?s)CREATE TABLE (\w+) \((.*?)\n\)`).FindAllStringSubmatch(string(text), -1) {
 				tables[folder][m[1]] = strings.ReplaceAll(keyOrder.Replace(strings.Join(strings.Fields(m[2]), " ")), "crdb_internal_region", "TEXT")
 			}

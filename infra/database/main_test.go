@@ -161,7 +161,7 @@ func (w *world) schedule(text string, done time.Time, change func(*core.Schedule
 	if change != nil {
 		change(&s)
 	}
-	slots, err := spec.Parse(s.Spec, s.TimeZone, s.Anchor, done, id)
+	slots, err := spec.Parse(&s, done)
 	w.must(err)
 	s.Spec, s.Anchor = slots.Text, slots.Anchor
 	nextAt, _ := plan.First(&s, slots, done)
@@ -194,7 +194,7 @@ func (w *world) get(id uuid.UUID) core.Scheduled {
 
 func (w *world) slots(s *core.Schedule) spec.Spec {
 	w.Helper()
-	parsed, err := spec.Load(s.Spec, s.TimeZone, s.Anchor, s.ID)
+	parsed, err := spec.Load(s)
 	w.must(err)
 	return parsed
 }

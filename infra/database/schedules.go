@@ -22,7 +22,8 @@ func (d *DB) Now(ctx context.Context) (time.Time, error) {
 func (d *DB) Create(ctx context.Context, s core.Schedule, nextAt, done time.Time) error {
 	return d.exec(ctx, "create_schedule", d.region, pgID(s.ID), pgID(s.TenantID), s.Name, s.Spec, s.TimeZone, nullTime(s.Anchor),
 		s.Job.Queue, string(s.Job.Payload), string(s.Misfire), s.MisfireGrace, string(s.Overlap), s.Window, s.Timeout,
-		s.MaxAttempts, s.Paused, core.ShardOf(s.ID), nextAt, done)
+		s.MaxAttempts, s.Paused, core.ShardOf(s.ID), nextAt, done,
+		nullText(s.DSTGap), nullText(s.DSTOverlap), s.Exact, nullDuration(s.CatchUpWithin))
 }
 
 // scheduleRow is a whole schedule with its timer.
@@ -84,7 +85,8 @@ func (d *DB) Apply(ctx context.Context, tenant uuid.UUID, e core.Edit) error {
 	rows, err := query[row](ctx, d, "apply_edit", d.region, pgID(tenant), pgID(s.ID), e.Version, e.Fence, e.ValidUntil,
 		s.Name, s.Spec, s.TimeZone, nullTime(s.Anchor), s.Job.Queue, string(s.Job.Payload), s.MisfireGrace, string(s.Overlap),
 		s.Window, s.Timeout, s.MaxAttempts, s.Paused, nextAt, nullTime(e.Done), string(e.OnBusy), nullTime(e.LastRun),
-		p.slots, p.froms, p.counts, p.skipped, p.causes, p.reasons, p.queues, p.maxAttempts, string(s.Misfire))
+		p.slots, p.froms, p.counts, p.skipped, p.causes, p.reasons, p.queues, p.maxAttempts, string(s.Misfire),
+		nullText(s.DSTGap), nullText(s.DSTOverlap), s.Exact, nullDuration(s.CatchUpWithin))
 	if err != nil {
 		return err
 	}

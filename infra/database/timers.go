@@ -14,28 +14,32 @@ import (
 // timerRow is a timer with the part of its schedule that planning needs. All
 // fields are nullable: a scan without a timer returns one row of time only.
 type timerRow struct {
-	DBNow        time.Time
-	Shard        *int16
-	FireAt       *time.Time
-	ScheduleID   *uuid.UUID
-	TenantID     *uuid.UUID
-	Fence        *int64
-	Done         *time.Time
-	LastRun      *time.Time
-	Parked       *bool
-	Name         *string
-	Spec         *string
-	TimeZone     *string
-	Anchor       *time.Time
-	Queue        *string
-	Misfire      *string
-	MisfireGrace *time.Duration
-	Overlap      *string
-	Spread       *time.Duration
-	Timeout      *time.Duration
-	MaxAttempts  *int32
-	Paused       *bool
-	Version      *int64
+	DBNow         time.Time
+	Shard         *int16
+	FireAt        *time.Time
+	ScheduleID    *uuid.UUID
+	TenantID      *uuid.UUID
+	Fence         *int64
+	Done          *time.Time
+	LastRun       *time.Time
+	Parked        *bool
+	Name          *string
+	Spec          *string
+	TimeZone      *string
+	Anchor        *time.Time
+	Queue         *string
+	Misfire       *string
+	MisfireGrace  *time.Duration
+	Overlap       *string
+	Spread        *time.Duration
+	Exact         *bool
+	DSTGap        *string `db:"dst_gap"`
+	DSTOverlap    *string `db:"dst_overlap"`
+	CatchUpWithin *time.Duration
+	Timeout       *time.Duration
+	MaxAttempts   *int32
+	Paused        *bool
+	Version       *int64
 }
 
 func (r *timerRow) scheduled(region string) core.Scheduled {
@@ -49,6 +53,8 @@ func (r *timerRow) scheduled(region string) core.Scheduled {
 			Region: region, TenantID: fromNull(r.TenantID), ID: fromNull(r.ScheduleID), Name: fromNull(r.Name),
 			Spec: fromNull(r.Spec), TimeZone: fromNull(r.TimeZone), Anchor: utc(r.Anchor), Job: core.Job{Queue: fromNull(r.Queue)},
 			Misfire: core.Misfire(fromNull(r.Misfire)), MisfireGrace: fromNull(r.MisfireGrace), Overlap: core.Overlap(fromNull(r.Overlap)),
+			DSTGap: core.DSTGap(fromNull(r.DSTGap)), DSTOverlap: core.DSTOverlap(fromNull(r.DSTOverlap)),
+			CatchUpWithin: fromNull(r.CatchUpWithin), Exact: fromNull(r.Exact),
 			Window: fromNull(r.Spread), Timeout: fromNull(r.Timeout), MaxAttempts: int(fromNull(r.MaxAttempts)),
 			Paused: fromNull(r.Paused), Version: fromNull(r.Version),
 		},

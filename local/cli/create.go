@@ -53,7 +53,7 @@ func newSchedulesCreate(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.say(cmd, s, "created %s: %s%s", s.Name, s.ID, nextRun(s))
+			return a.say(cmd, s, "created %s: %s%s%s", s.Name, s.ID, nextRun(s), hint(s))
 		},
 	}
 	f.register(cmd)
@@ -75,7 +75,11 @@ func (f *createFlags) register(cmd *cobra.Command) {
 	flags.StringVar(&f.in.Overlap, "overlap", "", "skip or allow a slot while a run is alive (default skip)")
 	flags.StringVar(&f.in.Timeout, "timeout", "", "limit of one attempt, such as 90s; 0s is none (default 15m, 60s with --url)")
 	flags.IntVar(&f.in.MaxAttempts, "max-attempts", 0, "attempts before a run is dead, the first included (default 5)")
-	flags.StringVar(&f.in.Window, "window", "", "spread starts over this time after the slot, such as 5m (default 0s)")
+	flags.StringVar(&f.in.DSTGap, "dst-gap", "", "what clock changes skip: auto, run_after or skip (default auto)")
+	flags.StringVar(&f.in.DSTOverlap, "dst-overlap", "", "what clock changes repeat: auto, first or both (default auto)")
+	flags.StringVar(&f.in.CatchUpWithin, "catch-up-within", "", "how late a one-time schedule may be and still fire, such as 1h (default 0s)")
+	flags.BoolVar(&f.in.Exact, "exact", false, "keep @hourly, @daily and their like on their nominal time")
+	flags.StringVar(&f.in.Window, "window", "", "spread starts over this time after the slot, such as 5m (default 0s; 1h for @hourly, @daily and their like)")
 	for _, name := range []string{"name", "spec"} {
 		_ = cmd.MarkFlagRequired(name) // fails only for a flag that does not exist
 	}

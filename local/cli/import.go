@@ -8,9 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
-	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
 	"github.com/fencepost/fencepost/core"
@@ -95,7 +93,7 @@ func (s source) refuseUser(line crontab.Line) crontab.Line {
 // every line. It fails if any was refused, when all have been looked at.
 func (a *app) importCrontab(ctx context.Context, c *client.Client, from source, zone string) error {
 	lines, err := crontab.Parse(from, func(text string) error {
-		_, err := spec.Parse(text, zone, time.Time{}, a.Clock.Now(), uuid.UUID{})
+		_, err := spec.Parse(&core.Schedule{Spec: text, TimeZone: zone}, a.Clock.Now())
 		return err
 	})
 	if err != nil {
@@ -178,7 +176,7 @@ func (i *importer) take(ctx context.Context, line crontab.Line) (verdict, text s
 	}
 	s, err := i.client.Create(ctx, api.ScheduleInput{
 		Name: name, Spec: line.Entry.Spec, TimeZone: i.zone, Job: job,
-		Misfire: string(core.MisfireRunOnce), Overlap: string(core.OverlapAllow), Timeout: "0s", MaxAttempts: 1,
+		Misfire: string(core.MisfireRunOnce), Overlap: string(core.OverlapAllow), Exact: true, Timeout: "0s", MaxAttempts: 1,
 	})
 	switch {
 	case client.IsCode(err, core.ErrNameTaken.Kind):

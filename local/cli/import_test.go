@@ -44,7 +44,7 @@ line 7	created	bin-backup-full`+entry+`; next run at `+timeText+`
 		t.Fatal(err)
 	}
 	for _, got := range list.Items {
-		if got.MaxAttempts != 1 || got.Overlap != "allow" || got.Timeout != "0s" || got.Misfire != "run_once" || got.Job.Queue != "exec" || got.Window != "0s" {
+		if got.MaxAttempts != 1 || got.Overlap != "allow" || got.Timeout != "0s" || got.Misfire != "run_once" || got.Job.Queue != "exec" || got.Window != "0s" || !got.Exact || got.Spread != "0s" {
 			t.Errorf("%+v", got)
 		}
 	}

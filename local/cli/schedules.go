@@ -118,12 +118,28 @@ func (a *app) printSchedule(cmd *cobra.Command, s api.Schedule) error {
 	}
 	return a.printFields([][2]string{
 		{"id", s.ID}, {"name", s.Name}, {"state", s.State}, {"next run", showTime(s.NextRunAt)},
-		{"spec", s.Spec}, {"time zone", s.TimeZone}, {"anchor", showTime(s.Anchor)}, {"window", s.Window},
+		{"spec", s.Spec}, {"time zone", s.TimeZone}, {"anchor", showTime(s.Anchor)},
+		{"clock changes", clockChanges(s)}, {"catch up within", s.CatchUpWithin}, {"window", s.Window}, {"spread", s.Spread},
 		{"queue", s.Job.Queue}, {"payload", compact(s.Job.Payload)},
 		{"timeout", s.Timeout}, {"max attempts", strconv.Itoa(s.MaxAttempts)}, {"overlap", s.Overlap},
 		{"misfire", s.Misfire}, {"misfire grace", s.MisfireGrace},
 		{"version", strconv.FormatInt(s.Version, 10)}, {"created", showTime(&s.CreatedAt)}, {"updated", showTime(&s.UpdatedAt)},
+		{"hint", s.Hint},
 	})
+}
+
+func clockChanges(s api.Schedule) string {
+	if s.DST == nil {
+		return ""
+	}
+	return "gap " + s.DST.Gap + ", overlap " + s.DST.Overlap + "; " + s.DST.Reason
+}
+
+func hint(s api.Schedule) string {
+	if s.Hint == "" {
+		return ""
+	}
+	return "; note: " + s.Hint
 }
 
 // say prints a sentence about what was done, or the API's JSON.

@@ -188,7 +188,7 @@ func (w *world) seed(n int, text string, anchor, done time.Time, change func(*co
 				change(&s)
 			}
 			s.Name = s.ID.String()
-			slots, err := spec.Parse(s.Spec, s.TimeZone, s.Anchor, done, s.ID)
+			slots, err := spec.Parse(&s, done)
 			if err != nil {
 				return err
 			}
@@ -201,7 +201,7 @@ func (w *world) seed(n int, text string, anchor, done time.Time, change func(*co
 	w.must(g.Wait())
 	// The store lifts a due time in the past to now; an overdue timer is the
 	// work of an outage, which the test does not want to wait for.
-	first, err := spec.Parse(text, "", anchor, done, uuid.Nil)
+	first, err := spec.Parse(&core.Schedule{Spec: text, Anchor: anchor}, done)
 	w.must(err)
 	w.sql("UPDATE timers SET fire_at = $2 WHERE schedule_id = ANY ($1)", ids, first.Next(done))
 	return ids
