@@ -49,6 +49,7 @@ func (testTarget) Check(json.RawMessage) error { return nil }
 type shell struct {
 	testing.TB
 	db       *database.DB
+	url      string // of the database
 	env      map[string]string
 	in       string
 	terminal bool
@@ -56,7 +57,8 @@ type shell struct {
 
 func newShell(t *testing.T) *shell {
 	t.Helper()
-	db, err := database.Open(t.Context(), database.Config{URL: dbtest.New(t), Region: region, Logger: slog.New(slog.DiscardHandler)})
+	url := dbtest.New(t)
+	db, err := database.Open(t.Context(), database.Config{URL: url, Region: region, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +66,7 @@ func newShell(t *testing.T) *shell {
 	target := testTarget{}
 	handler, err := api.New(api.Config{
 		Service: schedules.New(db, region, map[string]core.Target{"exec": target, "http": target, "mails": target}),
-		Keys:    db, Ready: db.Ping, Clock: clock.System{}, Logger: slog.New(slog.DiscardHandler),
+		Keys:    db, Ready: db.Ping, Inspect: db.Inspect, Clock: clock.System{}, Logger: slog.New(slog.DiscardHandler), Version: "v1.2.3",
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -75,7 +77,7 @@ func newShell(t *testing.T) *shell {
 	if err := db.AddKey(t.Context(), core.APIKey{Hash: hash, TenantID: uuid.New(), Name: "test", Scopes: []string{"admin"}}); err != nil {
 		t.Fatal(err)
 	}
-	return &shell{TB: t, db: db, env: map[string]string{"FENCEPOST_URL": server.URL, "FENCEPOST_API_KEY": key}}
+	return &shell{TB: t, db: db, url: url, env: map[string]string{"FENCEPOST_URL": server.URL, "FENCEPOST_API_KEY": key}}
 }
 
 // result is what a command left behind.

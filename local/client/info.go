@@ -1,0 +1,26 @@
+package client
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"github.com/fencepost/fencepost/core/api"
+)
+
+// Info returns what the installation is made of.
+func (c *Client) Info(ctx context.Context) (api.Info, error) {
+	var i api.Info
+	return i, c.do(ctx, http.MethodGet, "/v1/info", nil, &i)
+}
+
+// Next returns the next n slots of a schedule, from 1 to 1,000; a refusal of
+// code not_found if there is none.
+func (c *Client) Next(ctx context.Context, id string, n int) (api.Preview, error) {
+	var p api.Preview
+	return p, c.do(ctx, http.MethodGet, "/v1/schedules/"+url.PathEscape(id)+"/next?n="+strconv.Itoa(n), nil, &p)
+}
+
+// URL returns the address of the API, for messages.
+func (c *Client) URL() string { return c.base }
