@@ -70,7 +70,7 @@ func (s *stage) get(id uuid.UUID) core.Scheduled {
 func (s *stage) edit(id uuid.UUID) {
 	s.Helper()
 	cur := s.get(id)
-	slots, err := spec.Load(cur.Schedule.Spec, "", cur.Schedule.Anchor, id)
+	slots, err := spec.Load(&cur.Schedule)
 	s.must(err)
 	next := cur.Schedule
 	next.MaxAttempts++

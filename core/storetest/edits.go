@@ -60,6 +60,7 @@ func testEditContent(w *world) {
 	w.Advance(time.Minute)
 	change := func(s *core.Schedule) {
 		s.Name, s.TimeZone, s.MisfireGrace, s.Overlap, s.Timeout, s.MaxAttempts = "new", "Asia/Tokyo", time.Hour, core.OverlapAllow, 0, 9
+		s.DSTGap, s.DSTOverlap, s.Exact, s.CatchUpWithin = core.DSTGapRunAfter, core.DSTOverlapFirst, true, 2*time.Hour
 		s.Job = core.Job{Queue: "other", Payload: []byte(`[1, 2]`)}
 		s.Version, s.TenantID, s.Region = 77, uuid.New(), "elsewhere"
 		s.CreatedAt, s.UpdatedAt = time.Time{}, time.Time{}

@@ -41,6 +41,7 @@ func testLooks(w *world) {
 		id := w.add(func(s *core.Schedule) {
 			s.ID, s.Name, s.Spec, s.Anchor = ids[i], ids[i].String(), "every 1d", now.Add(in*time.Minute)
 			s.TimeZone, s.Window, s.Overlap = "Europe/Berlin", time.Second, core.OverlapAllow
+			s.DSTGap, s.DSTOverlap, s.Exact, s.CatchUpWithin = core.DSTGapSkip, core.DSTOverlapBoth, true, time.Hour
 		})
 		if in < 60 {
 			want = append(want, forPlanning(w.get(id)))

@@ -29,6 +29,7 @@ func testCreate(w *world) {
 	w.Advance(-time.Millisecond + time.Microsecond)
 	s := w.content()
 	s.Name, s.TimeZone, s.Overlap, s.Window, s.Timeout, s.Paused = "Tägliche Abrechnung", "Europe/Berlin", core.OverlapAllow, time.Hour, 0, true
+	s.DSTGap, s.DSTOverlap, s.Exact, s.CatchUpWithin = core.DSTGapSkip, core.DSTOverlapBoth, true, time.Minute
 	s.Job.Payload = []byte(`{"a": [1, {"b": null}]}`)
 	w.must(w.Store.Create(w.ctx, s, core.Forever, w.now().Add(-time.Hour)))
 	want := s
