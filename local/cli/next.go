@@ -10,6 +10,7 @@ import (
 	"github.com/fencepost/fencepost/core"
 	"github.com/fencepost/fencepost/core/api"
 	"github.com/fencepost/fencepost/core/spec"
+	"github.com/fencepost/fencepost/local/terminal"
 )
 
 const (
@@ -123,7 +124,7 @@ func (a *app) printPreview(p api.Preview) error {
 		lines = append(lines, p.Hint)
 	}
 	for _, line := range lines {
-		if _, err := fmt.Fprintln(a.Out, printable(line)); err != nil {
+		if _, err := fmt.Fprintln(a.Out, terminal.Printable(line)); err != nil {
 			return err
 		}
 	}
