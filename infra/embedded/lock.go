@@ -91,7 +91,12 @@ func lockOnce(dataDir string) (*folderLock, error) {
 	return &folderLock{file: file}, nil
 }
 
+// release gives the lock up by name before it closes the file: a child that is
+// being started holds a copy of the file until it has become its program.
 func (l *folderLock) release() error {
+	if err := unlock(l.file); err != nil {
+		return fmt.Errorf("unlock the data folder: %w", err)
+	}
 	if err := l.file.Close(); err != nil {
 		return fmt.Errorf("unlock the data folder: %w", err)
 	}

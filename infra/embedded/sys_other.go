@@ -15,6 +15,8 @@ func checkPlatform() error { return errPlatform }
 
 func tryLock(*os.File) error { return errPlatform }
 
+func unlock(*os.File) error { return errPlatform }
+
 func detached(owner) *syscall.SysProcAttr { return nil }
 
 func killGroup(int) error { return errPlatform }

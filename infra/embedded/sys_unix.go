@@ -20,6 +20,11 @@ func tryLock(file *os.File) error {
 	return err
 }
 
+// unlock gives the lock of an open file up, whoever has copies of the file.
+func unlock(file *os.File) error {
+	return syscall.Flock(int(file.Fd()), syscall.LOCK_UN)
+}
+
 // detached puts a child into a session of its own, away from the signals of
 // the terminal, and makes it run as the owner.
 func detached(o owner) *syscall.SysProcAttr {
