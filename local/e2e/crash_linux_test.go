@@ -119,21 +119,21 @@ func startDatabase(t *testing.T, dir string) *embedded.Server {
 	return server
 }
 
-// killDatabase kills every process of the server at once and waits until all
-// are gone.
+// killDatabase kills every process of the server at once, and again those that
+// the server began while it was being listed, until all are gone.
 func killDatabase(t *testing.T, dir string) {
 	t.Helper()
-	killed := serverProcesses(t, dir)
-	if len(killed) < 5 {
-		t.Fatalf("found only the processes %v of the server", killed)
-	}
-	for _, pid := range killed {
-		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
-			t.Fatal(err)
-		}
+	left := serverProcesses(t, dir)
+	if len(left) < 5 {
+		t.Fatalf("found only the processes %v of the server", left)
 	}
 	deadline := time.After(patience)
-	for len(serverProcesses(t, dir)) > 0 {
+	for ; len(left) > 0; left = serverProcesses(t, dir) {
+		for _, pid := range left {
+			if err := syscall.Kill(pid, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
+				t.Fatal(err)
+			}
+		}
 		select {
 		case <-deadline:
 			t.Fatal("the server's processes do not go away")
