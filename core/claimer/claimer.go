@@ -7,6 +7,7 @@
 package claimer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -61,18 +62,18 @@ type Config struct {
 const lowDistance = 15 * time.Second
 
 func (c Config) withDefaults() Config {
-	def(&c.Batch, 1000)
-	def(&c.Parallel, 4)
-	def(&c.Held, 200_000)
-	def(&c.Ahead, time.Minute)
-	def(&c.PreloadEvery, 15*time.Second)
-	def(&c.PollEvery, time.Second)
-	def(&c.StragglerEvery, 30*time.Second)
-	def(&c.ShardLease, 15*time.Second)
-	def(&c.DispatchLease, 30*time.Second)
-	def(&c.MaxDispatchLease, 10*time.Minute)
-	def(&c.Backoff, core.Backoff{Initial: 10 * time.Second, Max: time.Hour})
-	def(&c.Timeout, 10*time.Second)
+	c.Batch = cmp.Or(c.Batch, 1000)
+	c.Parallel = cmp.Or(c.Parallel, 4)
+	c.Held = cmp.Or(c.Held, 200_000)
+	c.Ahead = cmp.Or(c.Ahead, time.Minute)
+	c.PreloadEvery = cmp.Or(c.PreloadEvery, 15*time.Second)
+	c.PollEvery = cmp.Or(c.PollEvery, time.Second)
+	c.StragglerEvery = cmp.Or(c.StragglerEvery, 30*time.Second)
+	c.ShardLease = cmp.Or(c.ShardLease, 15*time.Second)
+	c.DispatchLease = cmp.Or(c.DispatchLease, 30*time.Second)
+	c.MaxDispatchLease = cmp.Or(c.MaxDispatchLease, 10*time.Minute)
+	c.Backoff = cmp.Or(c.Backoff, core.Backoff{Initial: 10 * time.Second, Max: time.Hour})
+	c.Timeout = cmp.Or(c.Timeout, 10*time.Second)
 	if c.Logger == nil {
 		c.Logger = slog.Default()
 	}
@@ -82,13 +83,6 @@ func (c Config) withDefaults() Config {
 		c.DispatchLease, c.Queues = 0, nil
 	}
 	return c
-}
-
-func def[T comparable](v *T, d T) {
-	var zero T
-	if *v == zero {
-		*v = d
-	}
 }
 
 // Claimer is one claimer. Run may be called once.

@@ -9,6 +9,7 @@
 package executor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -57,24 +58,17 @@ type Report struct {
 }
 
 func (c Config) withDefaults() Config {
-	def(&c.Concurrency, 64)
-	def(&c.Lease, 30*time.Second)
-	def(&c.Backoff, core.Backoff{Initial: 10 * time.Second, Max: time.Hour})
-	def(&c.Timeout, 10*time.Second)
-	def(&c.FinishWindow, 5*time.Second)
-	def(&c.Drain, 5*time.Second)
-	def(&c.Grace, 10*time.Second)
+	c.Concurrency = cmp.Or(c.Concurrency, 64)
+	c.Lease = cmp.Or(c.Lease, 30*time.Second)
+	c.Backoff = cmp.Or(c.Backoff, core.Backoff{Initial: 10 * time.Second, Max: time.Hour})
+	c.Timeout = cmp.Or(c.Timeout, 10*time.Second)
+	c.FinishWindow = cmp.Or(c.FinishWindow, 5*time.Second)
+	c.Drain = cmp.Or(c.Drain, 5*time.Second)
+	c.Grace = cmp.Or(c.Grace, 10*time.Second)
 	if c.Logger == nil {
 		c.Logger = slog.Default()
 	}
 	return c
-}
-
-func def[T comparable](v *T, d T) {
-	var zero T
-	if *v == zero {
-		*v = d
-	}
 }
 
 // The causes with which an attempt's context ends.
