@@ -140,7 +140,7 @@ func TestSlotsMissedByAll(t *testing.T) {
 // Marks stay below what is not claimed yet and 15 s below the last look, so that
 // a write that becomes visible late is found by the next poll; one that takes
 // longer than any write may is found by the look below the marks.
-func TestLowWaterMarks(t *testing.T) {
+func TestH21LowWaterMarks(t *testing.T) {
 	for name, tt := range map[string]struct{ late, soonest, latest time.Duration }{
 		"within the distance": {14 * time.Second, 54 * time.Second, 55 * time.Second},
 		"beyond it":           {18 * time.Second, 60 * time.Second, 60 * time.Second},
@@ -194,7 +194,7 @@ func TestMarkWaitsForClaims(t *testing.T) {
 
 // A value that the database refuses costs its own timer an hour and the rest of
 // the batch nothing.
-func TestBadRowIsHalvedOut(t *testing.T) {
+func TestH09BadRowIsHalvedOut(t *testing.T) {
 	bubble(t, func(s *stage, out *inbox) {
 		const n = 8
 		var ids []uuid.UUID
@@ -243,7 +243,7 @@ func TestUnreadableSpecIsParked(t *testing.T) {
 
 // A claim whose answer is lost is looked up, whether it happened or not; its run
 // is published at once and only once (H15).
-func TestUnknownOutcomeOfAClaim(t *testing.T) {
+func TestH15UnknownOutcomeOfAClaim(t *testing.T) {
 	lost := func(c *faults, happened bool) {
 		first := true
 		lose := func() error {

@@ -8,7 +8,7 @@ import (
 // What has elapsed is the larger of what the monotonic and the wall clock say:
 // the monotonic one stands still while a virtual machine is frozen, the wall
 // clock can be set back (H24). No test from outside can part the two.
-func TestLeftByTheClockThatIsFurtherOn(t *testing.T) {
+func TestH24LeftByTheClockThatIsFurtherOn(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
 	for name, tt := range map[string]struct {

@@ -53,7 +53,7 @@ func claimHoles() []hole {
 			guards: []mutation{{file: "trigger", guard: " AND t.fence = $4::INT8", instead: " AND $4::INT8 > 0"}},
 		},
 		{
-			name: "H17_trigger_at_a_slot", scenario: triggerAtSlot,
+			name: "H17_trigger_at_a_slot", scenario: triggerAtSlot, natural: triggerTakesSlot,
 		},
 		{
 			name: "H18_covered_intervals", scenario: coveredIntervals,
@@ -243,6 +243,22 @@ func triggerAtSlot(w *world) string {
 		return fmt.Sprintf("C1: the claim after a trigger made %d rows, want 2", len(got))
 	}
 	return ""
+}
+
+// triggerTakesSlot: a manual run at the very instant of a slot that is due.
+func triggerTakesSlot(w *world) string {
+	id := w.overdue(nil)
+	cur := w.get(id)
+	slot := w.slots(&cur.Schedule).Prev(cur.Now)
+	r, err := w.db.Trigger(w.ctx, w.tenant, &cur.Schedule, cur.Timer.Fence, slot)
+	w.must(err)
+	w.finish(held(w.start(core.Delivery{Message: core.Message{Key: r.Key, Fence: r.Fence}, Token: uuid.New()}, time.Minute)[0]), core.RunSucceeded)
+	for _, c := range w.claim(id, w.move(id, w.now())) {
+		if c.Key.Slot.Equal(slot) {
+			return ""
+		}
+	}
+	return "C1: the manual run swallowed the slot"
 }
 
 // coveredIntervals: successes, failures and triggers; the intervals of what

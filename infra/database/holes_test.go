@@ -20,6 +20,9 @@ type hole struct {
 	// without the guard.
 	stall  *mutation
 	guards []mutation
+	// natural, if any, does what the scenario does the way one would without
+	// the guard, where the guard is no part of a statement: it has to go wrong.
+	natural func(w *world) string
 }
 
 // sleeping makes the rows of from arrive late: after the statement has taken
@@ -52,6 +55,18 @@ func TestHoles(t *testing.T) {
 						if wrong := h.scenario(w); wrong != "" {
 							t.Error(wrong)
 						}
+					})
+				}
+				if h.natural != nil {
+					t.Run("open/natural", func(t *testing.T) {
+						t.Parallel()
+						wrong := h.natural(newWorld(t, false, nil))
+						if wrong == "" {
+							t.Error("nothing went wrong with the natural reading")
+						}
+						report.Lock()
+						defer report.Unlock()
+						report.lines = append(report.lines, fmt.Sprintf("%s | the natural reading | %s", h.name, wrong))
 					})
 				}
 				for i, g := range h.guards {

@@ -12,7 +12,7 @@ import (
 
 func upkeepHoles() []hole {
 	return []hole{
-		{name: "H09_slot_without_a_partition", scenario: slotWithoutPartition},
+		{name: "H09_slot_without_a_partition", scenario: slotWithoutPartition, natural: slotWithoutDefault},
 		{name: "H09_day_that_the_default_partition_has_rows_of", scenario: dayInDefault},
 		{
 			name: "H10_retention_and_live_runs", scenario: retentionOfLiveRun,
@@ -53,6 +53,17 @@ func slotWithoutPartition(w *world) string {
 	c := w.oldSlotRun(61, false)
 	if got := w.run(c.Key); got.State != core.RunQueued {
 		return fmt.Sprintf("C1: the run of a slot from 61 days ago is %s", got.State)
+	}
+	return ""
+}
+
+// slotWithoutDefault: the same without a default partition.
+func slotWithoutDefault(w *world) string {
+	w.sql("DROP TABLE runs_default")
+	at := w.now().Truncate(24*time.Hour).AddDate(0, 0, -61)
+	id := w.schedule("at "+at.Format(time.RFC3339), at.Add(-time.Second), nil)
+	if _, err := w.db.Claim(w.ctx, core.ShardOf(id), []core.Move{w.move(id, w.now())}, time.Minute); err != nil {
+		return fmt.Sprintf("C1: the whole claim is refused: %v", err)
 	}
 	return ""
 }

@@ -12,7 +12,7 @@ import (
 // One of a hundred timers of a shard cannot be claimed, because the database
 // refuses its run. The other 99 run; the one is put off by an hour, unsettled,
 // and an alert tells of it (H9).
-func TestOneBadTimerInABatch(t *testing.T) {
+func TestH09OneBadTimerInABatch(t *testing.T) {
 	t.Parallel()
 	eachLevel(t, func(w *world) {
 		w.sql("ALTER TABLE runs ADD CONSTRAINT refused CHECK (queue <> 'bad')")

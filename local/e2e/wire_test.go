@@ -77,7 +77,7 @@ func (w *world) allOnce(n int, done *tally) {
 
 // The database goes away with the answer to a claim: the look-up of what the
 // claim did has to wait, and still no run waits for its dispatch lease.
-func TestOutageAtAClaim(t *testing.T) {
+func TestH15OutageAtAClaim(t *testing.T) {
 	t.Parallel()
 	eachMoment(t, func(w *world, when moment) {
 		w.seedDue(10)
