@@ -76,7 +76,7 @@ func NewPreview(s *core.Schedule, parsed spec.Spec, from time.Time, n int) Previ
 	if err != nil {
 		loc = time.UTC // impossible: the spec was parsed with it
 	}
-	for at := parsed.Next(from); !at.IsZero() && len(p.Next) < n; at = parsed.Next(at) {
+	for at := parsed.Next(from); !at.IsZero() && at.Before(core.Forever) && len(p.Next) < n; at = parsed.Next(at) {
 		local := at.In(loc)
 		slot := PreviewSlot{ScheduledFor: at.UTC(), Local: local.Format(offsetLayout), UTCOffset: local.Format("-07:00"), Reason: parsed.Explain(at)}
 		if s.ID != uuid.Nil {

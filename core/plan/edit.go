@@ -134,11 +134,12 @@ func fireAt(slots spec.Slots, done time.Time, offset time.Duration) time.Time {
 }
 
 // First plans a new schedule: when its timer acts first, settled up to now; or up
-// to just before its time for a one-time schedule that is created late.
+// to just before its time for a one-time schedule that is created late, but no
+// later than it may be.
 func First(s *core.Schedule, slots spec.Spec, now time.Time) (nextAt, done time.Time) {
 	done = now
 	if slots.OneTime && !slots.Anchor.After(now) {
-		done = slots.Anchor.Add(-time.Microsecond)
+		done = later(slots.Anchor, now.Add(-s.CatchUpWithin)).Add(-time.Microsecond)
 	}
 	return fireAt(slots, done, s.Offset()), done
 }

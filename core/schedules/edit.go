@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -109,15 +110,23 @@ func (s *Service) Edit(ctx context.Context, tenant, id uuid.UUID, f Fields) (cor
 		}
 		e := plan.Edit(cur, plan.Change{
 			Old: cur.Schedule, New: next, OldSlots: old, NewSlots: parsed,
-			SlotsChanged: slotsChanged(&cur.Schedule, &next),
+			SlotsChanged: slotsChanged(&old, &parsed),
 		})
 		return &e, nil
 	})
 }
 
-// slotsChanged compares what decides about slots.
-func slotsChanged(a, b *core.Schedule) bool {
-	return a.Spec != b.Spec || a.TimeZone != b.TimeZone || !a.Anchor.Equal(b.Anchor) || a.DSTGap != b.DSTGap || a.DSTOverlap != b.DSTOverlap
+// slotsChanged compares what decides about slots. Zone and clock changes do so
+// for cron alone, and there by what their policies came to: an edit that moves no
+// slot must not settle one that is waiting for its start.
+func slotsChanged(a, b *spec.Spec) bool {
+	if a.Text != b.Text || !a.Anchor.Equal(b.Anchor) {
+		return true
+	}
+	if b.OneTime || strings.HasPrefix(b.Text, "every ") {
+		return false
+	}
+	return a.Zone != b.Zone || a.DST.Gap != b.DST.Gap || a.DST.Overlap != b.DST.Overlap
 }
 
 // sameContent compares what users set.

@@ -332,3 +332,37 @@ func TestTenantsAreApart(t *testing.T) {
 }
 
 func second[T any](_ T, err error) error { return err }
+
+// TestEditThatMovesNoSlot: the time of a one-time schedule has come and its start,
+// spread by the window, has not: a change of what decides about no slot of it
+// must not drop the run.
+func TestEditThatMovesNoSlot(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]schedules.Fields{
+		"dst_overlap": {DSTOverlap: ptr(core.DSTOverlapBoth)},
+		"time_zone":   {TimeZone: ptr("Asia/Tokyo")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld()
+			f := fields()
+			f.Spec, f.Window = ptr("at 2026-12-01T11:00:00Z"), ptr(24*time.Hour)
+			s, err := w.service.Create(t.Context(), w.tenant, f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if s.Schedule.Offset() < time.Minute {
+				t.Skip("this id starts at once")
+			}
+			w.clock.now = time.Date(2026, 12, 1, 11, 0, 1, 0, time.UTC)
+			got, err := w.service.Edit(t.Context(), w.tenant, s.Schedule.ID, change)
+			if err != nil {
+				t.Fatal(err)
+			}
+			runs, err := w.service.Runs(t.Context(), w.tenant, s.Schedule.ID, core.Page{Limit: 10})
+			if err != nil || len(runs) != 0 || !got.Timer.FireAt.Equal(s.Timer.FireAt) {
+				t.Errorf("the timer went from %s to %s, with %d rows, %v", s.Timer.FireAt, got.Timer.FireAt, len(runs), err)
+			}
+		})
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/fencepost/fencepost/core"
+	"github.com/fencepost/fencepost/core/cron"
 )
 
 // Other schedulers write specs that look alike and mean something else: Quartz
@@ -39,6 +40,12 @@ func foreign(text string) string {
 			return notOurs(text, eventBridge, "minute, hour, day of month, month and day of week, such as 30 2 * * *")
 		}
 		return notOurs(text, eventBridge, translate(fields[:5], fields[5]))
+	}
+	if _, rest, prefixed := cron.SplitZone(text); prefixed {
+		text = rest // neither of the others has such a prefix: count what follows
+		if len(strings.Fields(text)) == 6 {
+			return "" // seconds first, as ours may have
+		}
 	}
 	fields := strings.Fields(text)
 	switch {

@@ -69,7 +69,13 @@ func (i interval) slot(n int64) time.Time {
 }
 
 // Next implements Slots.
-func (i interval) Next(t time.Time) time.Time { return i.slot(i.index(t) + 1) }
+// Next has no slot from core.Forever on: that is the sentinel of timers.
+func (i interval) Next(t time.Time) time.Time {
+	if next := i.slot(i.index(t) + 1); next.Before(core.Forever) {
+		return next
+	}
+	return time.Time{}
+}
 
 // Prev implements Slots.
 func (i interval) Prev(t time.Time) time.Time {

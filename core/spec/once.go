@@ -101,6 +101,9 @@ func (r reader) pair(first time.Time, text string) (Spec, error) {
 	if err != nil || second.Nanosecond() != 0 || !second.After(first) {
 		return Spec{}, r.refuse("time", text, "not a second instant after the first", "write one time, such as at 2027-01-05T09:00")
 	}
+	if !r.now.IsZero() && first.In(r.loc).Format(time.DateTime) != second.In(r.loc).Format(time.DateTime) {
+		return Spec{}, r.refuse("time", text, "not the same wall time as the first", "write one time, such as at 2027-01-05T09:00")
+	}
 	return oneTime("", first, second), nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"time"
 
 	"github.com/fencepost/fencepost/core"
@@ -55,6 +56,7 @@ func (a *app) nextLines(ctx context.Context) error {
 		}
 	}
 	if err := in.Err(); err != nil {
+		err = errors.Join(err, out.Flush()) // what was answered is not lost
 		return fmt.Errorf("read line %d: %w", n+1, err)
 	}
 	if err := out.Flush(); err != nil {
@@ -68,7 +70,7 @@ func answerCase(line []byte, now time.Time) ([]string, error) {
 	d := json.NewDecoder(bytes.NewReader(line))
 	d.DisallowUnknownFields()
 	var c nextCase
-	if err := d.Decode(&c); err != nil || d.More() {
+	if err := d.Decode(&c); err != nil || !errors.Is(d.Decode(new(any)), io.EOF) {
 		return nil, errors.New(`the line is not an object such as {"spec": "30 2 * * *", "tz": "Europe/Berlin", "from": "2026-03-28T00:00:00Z", "count": 5}`)
 	}
 	count, from := defaultSlots, now
@@ -89,7 +91,7 @@ func answerCase(line []byte, now time.Time) ([]string, error) {
 		return nil, err
 	}
 	next := make([]string, 0, count)
-	for at := parsed.Next(from); !at.IsZero() && len(next) < count; at = parsed.Next(at) {
+	for at := parsed.Next(from); !at.IsZero() && at.Before(core.Forever) && len(next) < count; at = parsed.Next(at) {
 		next = append(next, at.UTC().Format(time.RFC3339))
 	}
 	if len(next) == 0 {
