@@ -32,20 +32,21 @@ func TestErrorsBecomeProblems(t *testing.T) {
 		err    error
 		want   answer
 	}{
-		"invalid":                  {"GET", core.Invalid("spec", "is wrong"), answer{422, "invalid", "spec", "", ""}},
-		"not found":                {"GET", core.ErrNotFound, answer{404, "not_found", "", "", ""}},
-		"name taken":               {"POST", core.ErrNameTaken, answer{409, "name_taken", "name", "", ""}},
-		"run live":                 {"POST", core.ErrRunLive, answer{409, "run_live", "", "", ""}},
-		"changed":                  {"POST", core.ErrChanged, answer{409, "changed", "", "", ""}},
-		"unauthorized":             {"GET", &core.Error{Code: core.CodeUnauthorized, Message: "no"}, answer{401, "unauthorized", "", "", `Bearer realm="fencepost"`}},
-		"throttled":                {"GET", core.ErrQueueFull, answer{429, "throttled", "", "1", ""}},
-		"unreachable":              {"GET", &core.Error{Code: core.CodeUnavailable, Kind: "database_unreachable", Message: "no"}, answer{503, "unavailable", "", "1", ""}},
-		"unknown outcome, written": {"POST", core.ErrUnknownOutcome, answer{503, "unknown_outcome", "", "1", ""}},
-		"unknown outcome, read":    {"GET", core.ErrUnknownOutcome, answer{503, "unavailable", "", "1", ""}},
-		"bad row":                  {"GET", core.ErrBadRow, answer{422, "invalid", "", "", ""}},
-		"no code":                  {"GET", errors.New("hidden"), answer{500, "internal", "", "", ""}},
-		"internal":                 {"GET", &core.Error{Code: core.CodeInternal, Message: "hidden"}, answer{500, "internal", "", "", ""}},
-		"canceled":                 {"GET", context.Canceled, answer{503, "unavailable", "", "1", ""}},
+		"invalid":                    {"GET", core.Invalid("spec", "is wrong"), answer{422, "invalid", "spec", "", ""}},
+		"not found":                  {"GET", core.ErrNotFound, answer{404, "not_found", "", "", ""}},
+		"name taken":                 {"POST", core.ErrNameTaken, answer{409, "name_taken", "name", "", ""}},
+		"run live":                   {"POST", core.ErrRunLive, answer{409, "run_live", "", "", ""}},
+		"changed":                    {"POST", core.ErrChanged, answer{409, "changed", "", "", ""}},
+		"unauthorized":               {"GET", &core.Error{Code: core.CodeUnauthorized, Message: "no"}, answer{401, "unauthorized", "", "", `Bearer realm="fencepost"`}},
+		"throttled":                  {"GET", core.ErrQueueFull, answer{429, "throttled", "", "1", ""}},
+		"unreachable":                {"GET", &core.Error{Code: core.CodeUnavailable, Kind: "database_unreachable", Message: "no"}, answer{503, "unavailable", "", "1", ""}},
+		"unreachable, cause unknown": {"GET", &core.Error{Code: core.CodeUnavailable, Message: "no", Err: core.ErrUnknownOutcome}, answer{503, "unavailable", "", "1", ""}},
+		"unknown outcome, written":   {"POST", core.ErrUnknownOutcome, answer{503, "unknown_outcome", "", "1", ""}},
+		"unknown outcome, read":      {"GET", core.ErrUnknownOutcome, answer{503, "unavailable", "", "1", ""}},
+		"bad row":                    {"GET", core.ErrBadRow, answer{422, "invalid", "", "", ""}},
+		"no code":                    {"GET", errors.New("hidden"), answer{500, "internal", "", "", ""}},
+		"internal":                   {"GET", &core.Error{Code: core.CodeInternal, Message: "hidden"}, answer{500, "internal", "", "", ""}},
+		"canceled":                   {"GET", context.Canceled, answer{503, "unavailable", "", "1", ""}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -167,7 +168,9 @@ func TestReadiness(t *testing.T) {
 			s := newServer(t, &fakeStore{}, &fakeKeys{}, func(c *api.Config) {
 				c.Ready = func(ctx context.Context) error { <-ctx.Done(); return context.Cause(ctx) }
 			}).as("")
-			problem(s, s.send("GET", "/readyz", nil), 503)
+			if p := problem(s, s.send("GET", "/readyz", nil), 503); p.Code != "unavailable" {
+				t.Errorf("the code is %q", p.Code)
+			}
 			if !strings.Contains(s.log.String(), "within 2 seconds") {
 				t.Errorf("log is %s", s.log)
 			}

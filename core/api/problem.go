@@ -138,7 +138,7 @@ func problemOf(err error) *Problem {
 // stableCode prefers the kind, but not where it tells how the inside is built.
 func stableCode(e *core.Error) string {
 	switch {
-	case errors.Is(e, core.ErrUnknownOutcome):
+	case e.Kind == core.ErrUnknownOutcome.Kind: // its own, not that of its cause
 		return e.Kind
 	case e.Kind == "", e.Code == core.CodeUnavailable, e.Code == core.CodeInvalid, e.Code == core.CodeThrottled:
 		return string(e.Code)

@@ -44,9 +44,10 @@ and --allow-private to the api, which checks jobs, as well as to the executors.`
 			c.Out, c.Version = a.Out, a.Version
 			c.Logger = slog.New(slog.NewTextHandler(a.Err, &slog.HandlerOptions{Level: l}))
 			a.addProfile(&c)
-			context.AfterFunc(cmd.Context(), func() {
+			said := context.AfterFunc(cmd.Context(), func() {
 				fmt.Fprintln(a.Out, "Stopping: jobs have 5 s to end. A second Ctrl-C stops at once.")
 			})
+			defer said() // a failed start stops nothing
 			return up.Run(cmd.Context(), c)
 		},
 	}
