@@ -22,8 +22,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fencepost/fencepost/core"
+	"github.com/fencepost/fencepost/core/api/client"
 	"github.com/fencepost/fencepost/infra/clock"
-	"github.com/fencepost/fencepost/local/client"
+	"github.com/fencepost/fencepost/local/profile"
 	"github.com/fencepost/fencepost/local/terminal"
 )
 
@@ -148,9 +149,9 @@ type app struct {
 // connect returns a client of the API that the environment or the profile
 // names.
 func (a *app) connect() (*client.Client, error) {
-	profile, err := client.LoadProfile(a.Getenv)
+	p, err := profile.Load(a.Getenv)
 	if err != nil {
 		return nil, err
 	}
-	return client.New(profile)
+	return client.New(p.URL, p.Key)
 }

@@ -13,8 +13,8 @@ import (
 
 	"github.com/fencepost/fencepost/core"
 	"github.com/fencepost/fencepost/core/api"
+	"github.com/fencepost/fencepost/core/api/client"
 	"github.com/fencepost/fencepost/core/spec"
-	"github.com/fencepost/fencepost/local/client"
 	"github.com/fencepost/fencepost/local/crontab"
 	"github.com/fencepost/fencepost/local/terminal"
 )

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fencepost/fencepost/core/api"
-	"github.com/fencepost/fencepost/local/client"
+	"github.com/fencepost/fencepost/core/api/client"
 )
 
 func newRuns(a *app) *cobra.Command {

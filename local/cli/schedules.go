@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fencepost/fencepost/core/api"
-	"github.com/fencepost/fencepost/local/client"
+	"github.com/fencepost/fencepost/core/api/client"
 	"github.com/fencepost/fencepost/local/terminal"
 )
 

@@ -10,8 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fencepost/fencepost/core/api/client"
 	"github.com/fencepost/fencepost/local"
-	"github.com/fencepost/fencepost/local/client"
+	"github.com/fencepost/fencepost/local/profile"
 	"github.com/fencepost/fencepost/local/up"
 )
 
@@ -66,24 +67,24 @@ and --allow-private to the api, which checks jobs, as well as to the executors.`
 // addProfile lets up keep its address and key where the other commands look.
 func (a *app) addProfile(c *up.Config) {
 	c.SaveProfile = func(url, key string) (string, error) {
-		path, err := client.ProfilePath(a.Getenv)
+		path, err := profile.Path(a.Getenv)
 		if err != nil {
 			return "", err
 		}
 		// Without a readable profile there is nothing to keep.
-		old, _ := client.ReadProfile(path)
-		return path, client.SaveProfile(path, old.Renamed(url, key))
+		old, _ := profile.Read(path)
+		return path, profile.Save(path, old.Renamed(url, key))
 	}
 	c.LoadKey = func(url string) string {
 		if key := a.Getenv(client.EnvKey); key != "" {
 			return key
 		}
-		path, err := client.ProfilePath(a.Getenv)
+		path, err := profile.Path(a.Getenv)
 		if err != nil {
 			return ""
 		}
 		// Without a readable profile up makes a new key.
-		p, _ := client.ReadProfile(path)
+		p, _ := profile.Read(path)
 		return cmp.Or(p.KeyFor(url), p.Key)
 	}
 	c.FirstStart = a.importSample
@@ -91,7 +92,7 @@ func (a *app) addProfile(c *up.Config) {
 
 // importSample gives a new installation something to run.
 func (a *app) importSample(ctx context.Context, url, key string) (string, error) {
-	c, err := client.New(client.Profile{URL: url, Key: key})
+	c, err := client.New(url, key)
 	if err != nil {
 		return "", err
 	}

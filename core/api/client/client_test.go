@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fencepost/fencepost/core/api"
-	"github.com/fencepost/fencepost/local/client"
+	"github.com/fencepost/fencepost/core/api/client"
 )
 
 const scheduleID = "0190d4b2-0000-7000-8000-000000000000"
@@ -40,7 +40,7 @@ func serve(t *testing.T, status int, body string) (*client.Client, *[]string) {
 
 func newClient(t *testing.T, url string) *client.Client {
 	t.Helper()
-	c, err := client.New(client.Profile{URL: url, Key: "fp_x"})
+	c, err := client.New(url, "fp_x")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +138,7 @@ func TestCallsEndAfter15Seconds(t *testing.T) {
 func TestURLsThatAreNone(t *testing.T) {
 	t.Parallel()
 	for _, url := range []string{"", "127.0.0.1:8080", "localhost", "ftp://x", "http://", "http://u:p@x", "http://%"} {
-		if _, err := client.New(client.Profile{URL: url}); err == nil {
+		if _, err := client.New(url, ""); err == nil {
 			t.Errorf("%q was taken", url)
 		}
 	}

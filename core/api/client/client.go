@@ -1,5 +1,5 @@
-// Package client speaks to the HTTP API for the command line, and exists so
-// that commands deal in schedules and in errors a person can act upon.
+// Package client speaks to the HTTP API from Go, and exists so that programs
+// and the command line deal in schedules and in errors a person can act upon.
 package client
 
 import (
@@ -46,16 +46,23 @@ type Client struct {
 	http *http.Client
 }
 
-// New returns a client for the profile's API. It fails when the URL is none.
+// The variables that name the API and the key to whoever has no other way.
+const (
+	EnvURL = "FENCEPOST_URL"
+	EnvKey = "FENCEPOST_API_KEY"
+)
+
+// New returns a client that calls the API at base, such as
+// http://127.0.0.1:8080, with an API key. It fails when base is no such URL.
 // Redirects are not followed, so that the key stays with that API.
-func New(p Profile) (*Client, error) {
-	u, err := url.Parse(p.URL)
+func New(base, key string) (*Client, error) {
+	u, err := url.Parse(base)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil {
 		return nil, errors.New("the URL of the API must look like http://127.0.0.1:8080")
 	}
 	return &Client{
-		base: strings.TrimRight(p.URL, "/"),
-		key:  p.Key,
+		base: strings.TrimRight(base, "/"),
+		key:  key,
 		http: &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
 	}, nil
 }

@@ -1,4 +1,6 @@
-package client
+// Package profile keeps where the API is and with which key it is called, and
+// exists so that the commands find what fencepost up started.
+package profile
 
 import (
 	"encoding/json"
@@ -8,12 +10,8 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-)
 
-// The variables that take precedence over the profile.
-const (
-	EnvURL = "FENCEPOST_URL"
-	EnvKey = "FENCEPOST_API_KEY"
+	"github.com/fencepost/fencepost/core/api/client"
 )
 
 // maxProfileBytes bounds what is read of a file that may not be ours.
@@ -48,12 +46,12 @@ func (p Profile) KeyFor(url string) string {
 	return p.Keys[url]
 }
 
-// ErrNoProfile says that neither the environment nor a profile names an API.
-var ErrNoProfile = errors.New("no API is known; start one with fencepost up, or set " + EnvURL + " and " + EnvKey)
+// ErrNone says that neither the environment nor a profile names an API.
+var ErrNone = errors.New("no API is known; start one with fencepost up, or set " + client.EnvURL + " and " + client.EnvKey)
 
-// ProfilePath returns where the profile is: below $XDG_CONFIG_HOME, or below
+// Path returns where the profile is: below $XDG_CONFIG_HOME, or below
 // ~/.config without one. It fails when there is no home folder either.
-func ProfilePath(getenv func(string) string) (string, error) {
+func Path(getenv func(string) string) (string, error) {
 	dir := getenv("XDG_CONFIG_HOME")
 	if !filepath.IsAbs(dir) { // the specification says to ignore relative ones
 		home := getenv("HOME")
@@ -68,14 +66,14 @@ func ProfilePath(getenv func(string) string) (string, error) {
 	return filepath.Join(dir, "fencepost", "profile.json"), nil
 }
 
-// ReadProfile reads the file that SaveProfile wrote; ErrNoProfile if there is
+// Read reads the file that Save wrote; ErrNone if there is
 // none.
-func ReadProfile(path string) (Profile, error) {
+func Read(path string) (Profile, error) {
 	var p Profile
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return p, ErrNoProfile
+		return p, ErrNone
 	case err != nil:
 		return p, fmt.Errorf("read the profile: %w", err)
 	case info.Size() > maxProfileBytes:
@@ -92,20 +90,20 @@ func ReadProfile(path string) (Profile, error) {
 	return p, nil
 }
 
-// LoadProfile returns the profile with what the environment overrides. A URL of
+// Load returns the profile with what the environment overrides. A URL of
 // the environment does not get the key of the profile unless it is the
 // profile's own, so that no key goes to a stranger.
-func LoadProfile(getenv func(string) string) (Profile, error) {
-	p := Profile{URL: getenv(EnvURL), Key: getenv(EnvKey)}
+func Load(getenv func(string) string) (Profile, error) {
+	p := Profile{URL: getenv(client.EnvURL), Key: getenv(client.EnvKey)}
 	if p.URL != "" && p.Key != "" {
 		return p, nil
 	}
-	path, err := ProfilePath(getenv)
+	path, err := Path(getenv)
 	if err != nil {
 		return p, err
 	}
-	stored, err := ReadProfile(path)
-	if err != nil && (!errors.Is(err, ErrNoProfile) || p.URL == "") {
+	stored, err := Read(path)
+	if err != nil && (!errors.Is(err, ErrNone) || p.URL == "") {
 		return p, err
 	}
 	if p.URL == "" {
@@ -115,14 +113,14 @@ func LoadProfile(getenv func(string) string) (Profile, error) {
 		p.Key = stored.KeyFor(p.URL)
 	}
 	if p.Key == "" {
-		return p, fmt.Errorf("no key is known for %s; set %s", p.URL, EnvKey)
+		return p, fmt.Errorf("no key is known for %s; set %s", p.URL, client.EnvKey)
 	}
 	return p, nil
 }
 
-// SaveProfile writes the profile so that at no time anybody but its owner can
+// Save writes the profile so that at no time anybody but its owner can
 // read it, and so that a reader finds the old one or the new one, whole.
-func SaveProfile(path string, p Profile) (err error) {
+func Save(path string, p Profile) (err error) {
 	text, err := json.MarshalIndent(p, "", "  ")
 	if err != nil {
 		return fmt.Errorf("save the profile: %w", err)

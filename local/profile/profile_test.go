@@ -1,4 +1,4 @@
-package client_test
+package profile_test
 
 import (
 	"errors"
@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/fencepost/fencepost/local/client"
+	"github.com/fencepost/fencepost/local/profile"
 )
 
 // env is an environment of a test's own.
@@ -25,7 +25,7 @@ func TestProfilePath(t *testing.T) {
 		"/x/fencepost/profile.json":         {"XDG_CONFIG_HOME": "/x", "HOME": "/h"},
 		"/h/.config/fencepost/profile.json": {"XDG_CONFIG_HOME": "relative", "HOME": "/h"},
 	} {
-		if got, err := client.ProfilePath(env(vars)); got != want || err != nil {
+		if got, err := profile.Path(env(vars)); got != want || err != nil {
 			t.Errorf("path is %q, want %q: %v", got, want, err)
 		}
 	}
@@ -34,22 +34,22 @@ func TestProfilePath(t *testing.T) {
 func TestEnvironmentOverridesProfile(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	stored := client.Profile{URL: "http://stored", Key: "fp_stored"}
-	if err := client.SaveProfile(filepath.Join(dir, "fencepost", "profile.json"), stored); err != nil {
+	stored := profile.Profile{URL: "http://stored", Key: "fp_stored"}
+	if err := profile.Save(filepath.Join(dir, "fencepost", "profile.json"), stored); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
 		url, key string
-		want     client.Profile
+		want     profile.Profile
 		fails    bool
 	}{
 		{"", "", stored, false},
-		{"http://other", "fp_other", client.Profile{URL: "http://other", Key: "fp_other"}, false},
-		{"", "fp_other", client.Profile{URL: "http://stored", Key: "fp_other"}, false},
+		{"http://other", "fp_other", profile.Profile{URL: "http://other", Key: "fp_other"}, false},
+		{"", "fp_other", profile.Profile{URL: "http://stored", Key: "fp_other"}, false},
 		{"http://stored", "", stored, false},
-		{"http://other", "", client.Profile{URL: "http://other"}, true}, // the stored key is not for it
+		{"http://other", "", profile.Profile{URL: "http://other"}, true}, // the stored key is not for it
 	} {
-		got, err := client.LoadProfile(env(map[string]string{"XDG_CONFIG_HOME": dir, "FENCEPOST_URL": c.url, "FENCEPOST_API_KEY": c.key}))
+		got, err := profile.Load(env(map[string]string{"XDG_CONFIG_HOME": dir, "FENCEPOST_URL": c.url, "FENCEPOST_API_KEY": c.key}))
 		if diff := cmp.Diff(c.want, got); diff != "" || (err != nil) != c.fails {
 			t.Errorf("%q %q: %v %s", c.url, c.key, err, diff)
 		}
@@ -59,13 +59,13 @@ func TestEnvironmentOverridesProfile(t *testing.T) {
 func TestNoProfile(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	if _, err := client.LoadProfile(env(map[string]string{"XDG_CONFIG_HOME": dir})); !errors.Is(err, client.ErrNoProfile) {
+	if _, err := profile.Load(env(map[string]string{"XDG_CONFIG_HOME": dir})); !errors.Is(err, profile.ErrNone) {
 		t.Error(err)
 	}
-	if _, err := client.LoadProfile(env(map[string]string{"XDG_CONFIG_HOME": dir, "FENCEPOST_URL": "http://x"})); err == nil || !strings.Contains(err.Error(), "FENCEPOST_API_KEY") {
+	if _, err := profile.Load(env(map[string]string{"XDG_CONFIG_HOME": dir, "FENCEPOST_URL": "http://x"})); err == nil || !strings.Contains(err.Error(), "FENCEPOST_API_KEY") {
 		t.Error(err)
 	}
-	if _, err := client.LoadProfile(env(map[string]string{"XDG_CONFIG_HOME": dir, "FENCEPOST_API_KEY": "fp_x"})); !errors.Is(err, client.ErrNoProfile) {
+	if _, err := profile.Load(env(map[string]string{"XDG_CONFIG_HOME": dir, "FENCEPOST_API_KEY": "fp_x"})); !errors.Is(err, profile.ErrNone) {
 		t.Error(err)
 	}
 }
@@ -77,7 +77,7 @@ func TestDamagedProfileIsNotRepeated(t *testing.T) {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		p, err := client.ReadProfile(path)
+		p, err := profile.Read(path)
 		if err == nil || strings.Contains(err.Error(), "fp_") || p.URL != "" || p.Key != "" {
 			t.Errorf("%.20s: %+v %v", text, p, err)
 		}
@@ -92,10 +92,10 @@ func TestProfileIsPrivateAndWhole(t *testing.T) {
 	for _, key := range []string{"fp_a", "fp_b", "fp_c", "fp_d"} {
 		writers.Go(func() {
 			for range 20 {
-				if err := client.SaveProfile(path, client.Profile{URL: strings.Repeat("u", 1000), Key: key}); err != nil {
+				if err := profile.Save(path, profile.Profile{URL: strings.Repeat("u", 1000), Key: key}); err != nil {
 					t.Error(err)
 				}
-				if p, err := client.ReadProfile(path); err != nil || len(p.Key) != 4 || len(p.URL) != 1000 {
+				if p, err := profile.Read(path); err != nil || len(p.Key) != 4 || len(p.URL) != 1000 {
 					t.Errorf("read %+v: %v", p, err)
 				}
 			}
@@ -119,7 +119,7 @@ func TestFailedSaveLeavesNothing(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(path, "a folder in its place"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := client.SaveProfile(path, client.Profile{}); err == nil {
+	if err := profile.Save(path, profile.Profile{}); err == nil {
 		t.Error("a folder was overwritten")
 	}
 	if files, err := os.ReadDir(dir); err != nil || len(files) != 1 {
@@ -131,7 +131,7 @@ func TestFailedSaveLeavesNothing(t *testing.T) {
 // first, which is stored nowhere else.
 func TestRenamedKeepsKeys(t *testing.T) {
 	t.Parallel()
-	var p client.Profile
+	var p profile.Profile
 	p = p.Renamed("http://a", "fp_a").Renamed("http://b", "fp_b").Renamed("http://c", "fp_c").Renamed("http://b", "fp_b2")
 	for url, want := range map[string]string{"http://a": "fp_a", "http://b": "fp_b2", "http://c": "fp_c", "http://d": ""} {
 		if got := p.KeyFor(url); got != want {
