@@ -242,6 +242,14 @@ type Edit struct {
 	OnBusy  OnBusy
 }
 
+// NewSchedule is a schedule to be stored, with its timer's first time and settled
+// mark.
+type NewSchedule struct {
+	Schedule Schedule
+	NextAt   time.Time
+	Done     time.Time
+}
+
 // Page asks for a part of a list.
 type Page struct {
 	Limit int // 1 to 1,000
@@ -259,6 +267,14 @@ type ScheduleStore interface {
 	// Create stores a schedule with its timer: first fire time nextAt, settled
 	// up to done. ErrNameTaken. With the same id it is safe to repeat.
 	Create(ctx context.Context, s Schedule, nextAt, done time.Time) error
+	// CreateMany stores schedules of one tenant with their timers, at most 1,000
+	// and all or none, and returns the ids of those that it made: the others
+	// have an id or a name that is taken. With the same ids it is safe to repeat.
+	// ErrBadRow: one holds a value that the database refuses.
+	CreateMany(ctx context.Context, tenant uuid.UUID, all []NewSchedule) ([]uuid.UUID, error)
+	// Named returns those of the named schedules that exist, at most 100, in no
+	// order. LastRunLive is not looked up.
+	Named(ctx context.Context, tenant uuid.UUID, names []string) ([]Scheduled, error)
 	// Get returns one schedule; ErrNotFound.
 	Get(ctx context.Context, tenant, id uuid.UUID) (Scheduled, error)
 	// List returns schedules in the order of their ids, oldest first.

@@ -38,6 +38,12 @@ func (s *Store) Create(ctx context.Context, c core.Schedule, nextAt, done time.T
 	if s.nameTaken(&c) {
 		return core.ErrNameTaken
 	}
+	s.put(c, nextAt, done, now)
+	return nil
+}
+
+// put stores a new schedule with its timer.
+func (s *Store) put(c core.Schedule, nextAt, done, now time.Time) {
 	c = stored(c)
 	c.Region, c.Version, c.CreatedAt, c.UpdatedAt = s.region, 1, now, now
 	s.schedules[c.ID] = &schedule{Schedule: c}
@@ -48,7 +54,6 @@ func (s *Store) Create(ctx context.Context, c core.Schedule, nextAt, done time.T
 		},
 		openFrom: micro(done),
 	}
-	return nil
 }
 
 // stored returns a schedule that shares nothing with the caller's.
