@@ -17,24 +17,29 @@ type Change struct {
 
 // Edit plans a change of content: first the slots owed so far under the old
 // content get their rows, then the timer goes to its next slot under the new
-// one. A change of neither slots nor spread leaves the timer where it is.
+// one. A change of neither slots nor spread leaves the timer where it is. A
+// change of Paused pauses or resumes as well.
 func Edit(cur *core.Scheduled, c Change) core.Edit {
 	e := guard(cur, &c.Old, c.OldSlots)
 	e.Schedule, e.OnBusy = c.New, onBusy(&c.New)
-	if !c.SlotsChanged && c.Old.Offset() == c.New.Offset() {
+	moved := c.SlotsChanged || c.Old.Offset() != c.New.Offset()
+	if !moved && c.Old.Paused == c.New.Paused {
 		return e
 	}
 	e.MoveTimer = true
-	if c.Old.Paused {
+	switch {
+	case c.Old.Paused:
 		settlePaused(&e, cur, &c.New, c.OldSlots)
-		return e
+	case moved:
+		settleOwed(&e, cur, c)
+		if c.SlotsChanged {
+			settleRest(&e, cur.Now, &c.New, c.OldSlots)
+			e.Done = later(e.Done, cur.Now)
+		}
 	}
-	settleOwed(&e, cur, c)
-	if c.SlotsChanged {
-		settleRest(&e, cur.Now, &c.New, c.OldSlots)
-		e.Done = later(e.Done, cur.Now)
+	if !c.New.Paused {
+		e.NextAt = fireAt(c.NewSlots, e.Done, c.New.Offset())
 	}
-	e.NextAt = fireAt(c.NewSlots, e.Done, c.New.Offset())
 	return e
 }
 

@@ -23,32 +23,20 @@ func (s *Service) Create(ctx context.Context, tenant uuid.UUID, f Fields) (core.
 	if err != nil {
 		return core.Scheduled{}, fmt.Errorf("make a schedule id: %w", err)
 	}
-	sch := core.Schedule{
-		Region: s.region, TenantID: tenant, ID: id, Misfire: core.MisfireRunOnce, MisfireGrace: core.DefaultMisfireGrace,
-		Overlap: core.OverlapSkip, Timeout: core.DefaultTimeout, MaxAttempts: core.DefaultMaxAttempts,
-	}
-	switch {
-	case f.Spec == nil:
-		return core.Scheduled{}, core.Invalid("spec", `is missing; write a cron expression, "every 15m", "at 2027-01-05T09:00" or "in 3d"`)
-	case f.Job == nil:
-		return core.Scheduled{}, core.Invalid("job", "is missing")
-	case f.Job.Queue == defaultQueue:
-		sch.Timeout = core.DefaultHTTPTimeout
-	}
-	if err := s.apply(f, &sch); err != nil {
+	sch, err := s.whole(tenant, id, f)
+	if err != nil {
 		return core.Scheduled{}, err
 	}
 	now, err := s.store.Now(ctx)
 	if err != nil {
 		return core.Scheduled{}, fmt.Errorf("create schedule: %w", err)
 	}
-	parsed, err := parse(f, &sch, now)
+	n, _, err := first(f, sch, now)
 	if err != nil {
 		return core.Scheduled{}, err
 	}
-	nextAt, done := plan.First(&sch, parsed, now)
 	for range 3 {
-		err = s.store.Create(ctx, sch, nextAt, done)
+		err = s.store.Create(ctx, n.Schedule, n.NextAt, n.Done)
 		if !errors.Is(err, core.ErrUnknownOutcome) {
 			break
 		}
@@ -57,6 +45,38 @@ func (s *Service) Create(ctx context.Context, tenant uuid.UUID, f Fields) (core.
 		return core.Scheduled{}, fmt.Errorf("create schedule: %w", refused(err))
 	}
 	return s.store.Get(ctx, tenant, id)
+}
+
+// first plans a new schedule, which is whole but for its spec.
+func first(f Fields, sch core.Schedule, now time.Time) (core.NewSchedule, spec.Spec, error) {
+	parsed, err := parse(f, &sch, now)
+	if err != nil {
+		return core.NewSchedule{}, spec.Spec{}, err
+	}
+	n := core.NewSchedule{Schedule: sch}
+	n.NextAt, n.Done = plan.First(&sch, parsed, now)
+	if sch.Paused {
+		n.NextAt = core.Forever
+	}
+	return n, parsed, nil
+}
+
+// whole returns a schedule of the given fields and the defaults of the others,
+// with everything checked but what makes up the spec.
+func (s *Service) whole(tenant, id uuid.UUID, f Fields) (core.Schedule, error) {
+	sch := core.Schedule{
+		Region: s.region, TenantID: tenant, ID: id, Misfire: core.MisfireRunOnce, MisfireGrace: core.DefaultMisfireGrace,
+		Overlap: core.OverlapSkip, Timeout: core.DefaultTimeout, MaxAttempts: core.DefaultMaxAttempts,
+	}
+	switch {
+	case f.Spec == nil:
+		return sch, core.Invalid("spec", `is missing; write a cron expression, "every 15m", "at 2027-01-05T09:00" or "in 3d"`)
+	case f.Job == nil:
+		return sch, core.Invalid("job", "is missing")
+	case f.Job.Queue == defaultQueue:
+		sch.Timeout = core.DefaultHTTPTimeout
+	}
+	return sch, s.apply(f, &sch)
 }
 
 // refused says in the user's terms that the database did not take a value.
@@ -102,18 +122,23 @@ func (s *Service) Edit(ctx context.Context, tenant, id uuid.UUID, f Fields) (cor
 		if err != nil {
 			return nil, err
 		}
-		if sameContent(&cur.Schedule, &next) {
-			return nil, nil
-		}
-		if parsed.OneTime && next.Spec != cur.Schedule.Spec && !parsed.Anchor.After(cur.Now) {
-			return nil, core.Invalid("spec", "lies in the past, which an edit cannot ask for; to run something now, trigger it")
-		}
-		e := plan.Edit(cur, plan.Change{
-			Old: cur.Schedule, New: next, OldSlots: old, NewSlots: parsed,
-			SlotsChanged: slotsChanged(&old, &parsed),
-		})
-		return &e, nil
+		return replan(cur, next, old, parsed)
 	})
+}
+
+// replan plans the change of a schedule to new content, nil if there is none.
+func replan(cur *core.Scheduled, next core.Schedule, old, parsed spec.Spec) (*core.Edit, error) {
+	if sameContent(&cur.Schedule, &next) {
+		return nil, nil
+	}
+	if parsed.OneTime && next.Spec != cur.Schedule.Spec && !parsed.Anchor.After(cur.Now) {
+		return nil, core.Invalid("spec", "lies in the past, which an edit cannot ask for; to run something now, trigger it")
+	}
+	e := plan.Edit(cur, plan.Change{
+		Old: cur.Schedule, New: next, OldSlots: old, NewSlots: parsed,
+		SlotsChanged: slotsChanged(&old, &parsed),
+	})
+	return &e, nil
 }
 
 // slotsChanged compares what decides about slots. Zone and clock changes do so

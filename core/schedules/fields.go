@@ -32,6 +32,8 @@ type Fields struct {
 	Exact       *bool
 	Timeout     *time.Duration
 	MaxAttempts *int
+	// Paused is a state rather than content: Put leaves it as it is when nil.
+	Paused *bool
 }
 
 // The bounds of the fields.
@@ -55,6 +57,7 @@ func (s *Service) apply(f Fields, to *core.Schedule) error {
 	set(f.Overlap, &to.Overlap)
 	set(f.Timeout, &to.Timeout)
 	set(f.MaxAttempts, &to.MaxAttempts)
+	set(f.Paused, &to.Paused)
 	if f.Job != nil {
 		to.Job = *f.Job
 		if err := s.checkJob(to.Job); err != nil {

@@ -39,9 +39,14 @@ type flaky struct {
 	core.ScheduleStore
 	instead []error // errors of writes that did not happen
 	after   []error // errors of writes that did
+	before  func()  // runs before the next write, once
 }
 
 func (f *flaky) write(do func() error) error {
+	if before := f.before; before != nil {
+		f.before = nil
+		before()
+	}
 	if len(f.instead) > 0 {
 		err := f.instead[0]
 		f.instead = f.instead[1:]
@@ -57,6 +62,17 @@ func (f *flaky) write(do func() error) error {
 
 func (f *flaky) Create(ctx context.Context, s core.Schedule, nextAt, done time.Time) error {
 	return f.write(func() error { return f.ScheduleStore.Create(ctx, s, nextAt, done) })
+}
+
+func (f *flaky) CreateMany(ctx context.Context, tenant uuid.UUID, all []core.NewSchedule) (made []uuid.UUID, err error) {
+	err = f.write(func() error {
+		made, err = f.ScheduleStore.CreateMany(ctx, tenant, all)
+		return err
+	})
+	if err != nil {
+		made = nil
+	}
+	return made, err
 }
 
 func (f *flaky) Apply(ctx context.Context, tenant uuid.UUID, e core.Edit) error {

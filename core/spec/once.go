@@ -64,7 +64,9 @@ func (r reader) in(text string) (Spec, error) {
 	if err != nil || d <= 0 {
 		return Spec{}, r.refuse("delay", text, "not a duration above zero", `write it such as "in 3d" or "in 90s"`)
 	}
-	return oneTime("", r.now.Add(d).Add(time.Second-1).Truncate(time.Second)), nil
+	parsed := oneTime("", r.now.Add(d).Add(time.Second-1).Truncate(time.Second))
+	parsed.Relative = true
+	return parsed, nil
 }
 
 // at reads a time with an offset, one of the zone's wall clock, or the two

@@ -53,7 +53,10 @@ type Spec struct {
 	// OneTime is set when there is no slot but the one that was asked for, or two
 	// if a clock change repeats it and both are wanted.
 	OneTime bool
-	DST     DST
+	// Relative is set when the text counts from the time at which it was parsed,
+	// as "in 3d" does: read again, it is another spec.
+	Relative bool
+	DST      DST
 	// FromID is set when the schedule's id decides about the slots: H in cron, the
 	// phase of an interval without an anchor.
 	FromID bool
