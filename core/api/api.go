@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -67,7 +68,7 @@ func New(c Config) (http.Handler, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
-	mux := http.NewServeMux()
+	mux := newRouter()
 	a := &api{
 		service: c.Service,
 		keys:    &keyring{store: c.Keys, clock: c.Clock, known: map[[32]byte]remembered{}},
@@ -77,6 +78,8 @@ func New(c Config) (http.Handler, error) {
 		huma:    humago.New(mux, humaConfig(c.Version)),
 	}
 	a.addSchedules()
+	a.addNamed()
+	a.addBatch()
 	a.addRuns()
 	a.addPreviews()
 	a.addHealth()
@@ -121,14 +124,14 @@ func (a *api) describe() ([]byte, error) {
 
 // ownProblem replaces the few errors that huma makes itself, since they repeat
 // what was sent.
-func ownProblem(_ huma.Context, _ string, v any) (any, error) {
+func ownProblem(hc huma.Context, _ string, v any) (any, error) {
 	e, ok := v.(*huma.ErrorModel)
 	if !ok {
 		return v, nil
 	}
 	switch e.Status {
 	case http.StatusRequestEntityTooLarge:
-		return tooLarge(), nil
+		return tooLarge("body", hc.Operation().MaxBodyBytes-1), nil
 	case http.StatusRequestTimeout:
 		return newProblem(e.Status, codeTimeout, "the body did not arrive in time"), nil
 	case http.StatusBadRequest:
@@ -143,7 +146,8 @@ func ownProblem(_ huma.Context, _ string, v any) (any, error) {
 // operation is a route with the scope that its callers need.
 type operation struct {
 	huma.Operation
-	scope string // empty: open to everybody
+	scope   string // empty: open to everybody
+	maxBody int64  // zero: as much as one schedule may have
 }
 
 // handle registers a route. The handler gets the tenant from the key and
@@ -159,7 +163,7 @@ func handle[I, O any](a *api, o operation, do func(context.Context, uuid.UUID, *
 	}
 	if o.RequestBody != nil {
 		o.Middlewares = append(o.Middlewares, a.requireJSON)
-		o.MaxBodyBytes = maxBodyBytes + 1 // huma refuses a body that reaches its limit
+		o.MaxBodyBytes = cmp.Or(o.maxBody, maxBodyBytes) + 1 // huma refuses a body that reaches its limit
 		o.SkipValidateBody = true
 	}
 	if o.scope != "" {

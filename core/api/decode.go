@@ -133,6 +133,8 @@ func (d *decoder) field(in *input, name string, raw json.RawMessage) {
 		in.Timeout = d.duration(raw, name)
 	case "max_attempts":
 		in.MaxAttempts = d.integer(raw, name)
+	case "paused":
+		in.Paused = d.boolean(raw, name)
 	default:
 		if !d.slots(in, name, raw) {
 			d.unknown(name)
@@ -291,6 +293,10 @@ func (d *decoder) integer(raw json.RawMessage, field string) *int {
 }
 
 func (d *decoder) duration(raw json.RawMessage, field string) *time.Duration {
+	if raw[0] == '-' || '0' <= raw[0] && raw[0] <= '9' {
+		d.add(field, `must be a string with a unit, such as "90s"`)
+		return nil
+	}
 	text := d.text(raw, field)
 	if text == nil {
 		return nil

@@ -78,7 +78,7 @@ func TestWrongFields(t *testing.T) {
 		{`{` + rest + `,"job":{"queue":"test"},"max_attempts":1.5}`, 422, "invalid", "max_attempts", "must be a whole number"},
 		{`{` + rest + `,"job":{"queue":"test"},"max_attempts":99999999999999999999}`, 422, "invalid", "max_attempts", "must be a whole number"},
 		{`{` + rest + `,"job":{"queue":"test"},"max_attempts":0}`, 422, "invalid", "max_attempts", "must be between 1 and 1000; the first attempt counts"},
-		{`{` + rest + `,"job":{"queue":"test"},"timeout":90}`, 422, "invalid", "timeout", "must be a string"},
+		{`{` + rest + `,"job":{"queue":"test"},"timeout":90}`, 422, "invalid", "timeout", `must be a string with a unit, such as "90s"`},
 		{`{` + rest + `,"job":{"queue":"test"},"timeout":"canary-5e1f"}`, 422, "invalid", "timeout", `is not a duration; write it as "90s", "15m", "3d" or "P3D"`},
 		{`{` + rest + `,"job":{"queue":"test"},"anchor":"canary-5e1f"}`, 422, "invalid", "anchor", `must be a time such as "2027-01-05T09:00:00Z"`},
 		{`{` + rest + `,"job":{"queue":"test"},"overlap":"canary-5e1f"}`, 422, "invalid", "overlap", "must be skip or allow"},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"path"
@@ -24,7 +25,7 @@ const requestIDHeader = "X-Request-Id"
 // guard stands before every route: it names, limits and logs the request, turns
 // a panic into an answer, and makes problems of what the mux refuses.
 type guard struct {
-	mux    *http.ServeMux
+	mux    *router
 	clock  core.Clock
 	logger *slog.Logger
 }
@@ -68,13 +69,13 @@ func (g *guard) rescue(ctx context.Context, w *answer, logger *slog.Logger) {
 }
 
 func (g *guard) route(w *answer, r *http.Request) {
-	if r.ContentLength > maxBodyBytes {
-		tooLarge().write(w)
+	if limit := bodyLimit(r); r.ContentLength > limit {
+		tooLarge("body", limit).write(w)
 		return
 	}
 	// The mux would redirect to the clean path, and clients turn a redirected
 	// POST into a GET.
-	if r.URL.Path != path.Clean(r.URL.Path) {
+	if p := r.URL.EscapedPath(); p != path.Clean(p) {
 		noRoute().write(w)
 		return
 	}
@@ -98,8 +99,17 @@ func noRoute() *Problem {
 	return newProblem(http.StatusNotFound, core.ErrNotFound.Kind, "no such path; /openapi.json lists them")
 }
 
-func tooLarge() *Problem {
-	return newProblem(http.StatusRequestEntityTooLarge, codeTooLarge, "the body is larger than 256 KiB")
+// bodyLimit returns how many bytes the body of a request may have, before it is
+// known whether the path has the method.
+func bodyLimit(r *http.Request) int64 {
+	if r.URL.Path == batchPath {
+		return maxBatchBytes
+	}
+	return maxBodyBytes
+}
+
+func tooLarge(what string, limit int64) *Problem {
+	return newProblem(http.StatusRequestEntityTooLarge, codeTooLarge, fmt.Sprintf("the %s is larger than %d KiB", what, limit>>10))
 }
 
 // answer remembers what was sent. A client that went away is no error to the

@@ -30,6 +30,7 @@ type ScheduleInput struct {
 	Exact         bool      `json:"exact,omitempty" doc:"Keeps such a macro on its nominal time. Defaults to false."`
 	Timeout       string    `json:"timeout,omitempty" doc:"How long one attempt may take; 0s is no limit. Defaults to 15m, for http to 60s." example:"15m"`
 	MaxAttempts   int       `json:"max_attempts,omitempty" minimum:"1" doc:"Attempts before a run is dead, the first included. Defaults to 5." example:"5"`
+	Paused        *bool     `json:"paused,omitempty" doc:"Whether it is paused. Defaults to false; an existing schedule stays as it is."`
 }
 
 // JobInput is a job by queue and payload, or by http alone, which is the queue
