@@ -31,7 +31,18 @@ type Error struct {
 	// Field is the path of the offending field, such as job.http.url.
 	Field   string
 	Message string
-	Err     error
+	// Place is the part of a text field that Message is about; nil for any other
+	// error.
+	Place *Place
+	Err   error
+}
+
+// Place is the part of a text that was refused, for programs that show it where
+// it stands. Message says the same in a sentence.
+type Place struct {
+	Token    string // the part itself, cut after 40 bytes
+	Position int    // of its first byte, from 1
+	Hint     string // what to write instead
 }
 
 // Error returns field, message and cause on one line.

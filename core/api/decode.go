@@ -93,7 +93,9 @@ func decodePreview(body []byte) (preview, error) {
 		value := object.values[i]
 		switch {
 		case name == "from":
-			if from := d.instant(value, name); from != nil {
+			if from := d.instant(value, name); from != nil && from.IsZero() {
+				d.add(name, "is the zero time; leave it out to begin now")
+			} else if from != nil {
 				p.from = *from
 			}
 		case name == "count":

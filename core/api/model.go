@@ -19,8 +19,8 @@ type ScheduleInput struct {
 	Spec          string    `json:"spec,omitempty" doc:"A cron expression, every 15m, at 2027-01-05T09:00 or in 3d." example:"0 3 * * *"`
 	TimeZone      string    `json:"time_zone,omitempty" doc:"An IANA zone name. Defaults to UTC." example:"Europe/Berlin"`
 	Anchor        string    `json:"anchor,omitempty" format:"date-time" doc:"The origin of an interval, RFC 3339. Without one the schedule's id decides the phase."`
-	DSTGap        string    `json:"dst_gap,omitempty" doc:"What becomes of slots that a clock change skips: auto, run_after or skip. Defaults to auto." example:"auto"`
-	DSTOverlap    string    `json:"dst_overlap,omitempty" doc:"Which pass of a repeated hour counts: auto, first or both. Defaults to auto." example:"auto"`
+	DSTGap        string    `json:"dst_gap,omitempty" enum:"auto,run_after,skip" default:"auto" doc:"What becomes of slots that a clock change skips: auto, run_after or skip. Defaults to auto." example:"auto"`
+	DSTOverlap    string    `json:"dst_overlap,omitempty" enum:"auto,first,both" default:"auto" doc:"Which pass of a repeated hour counts: auto, first or both. Defaults to auto." example:"auto"`
 	CatchUpWithin string    `json:"catch_up_within,omitempty" doc:"How late a one-time schedule may be created and still fire, at once. Defaults to 0s: not at all." example:"1h"`
 	Job           *JobInput `json:"job,omitempty" doc:"What a run does."`
 	Misfire       string    `json:"misfire,omitempty" doc:"What becomes of slots that passed in an outage: run_once runs the newest. Defaults to run_once." example:"run_once"`
@@ -65,8 +65,8 @@ type Schedule struct {
 	TimeZone       string     `json:"time_zone" doc:"An IANA zone name; empty is UTC."`
 	Anchor         *time.Time `json:"anchor,omitempty" doc:"The origin of an interval or the instant of a one-time schedule."`
 	TimeZoneTarget string     `json:"time_zone_target,omitempty" doc:"The zone that time_zone stands for, if it is a legacy name."`
-	DSTGap         string     `json:"dst_gap"`
-	DSTOverlap     string     `json:"dst_overlap"`
+	DSTGap         string     `json:"dst_gap" enum:"auto,run_after,skip"`
+	DSTOverlap     string     `json:"dst_overlap" enum:"auto,first,both"`
 	DST            *DST       `json:"dst,omitempty" doc:"How the spec meets clock changes, with auto resolved."`
 	CatchUpWithin  string     `json:"catch_up_within"`
 	Hint           string     `json:"hint,omitempty" doc:"What the spec may not say plainly."`

@@ -28,8 +28,8 @@ type PreviewInput struct {
 	Spec          string   `json:"spec" doc:"A cron expression, every 15m, at 2027-01-05T09:00 or in 3d." example:"30 2 * * *"`
 	TimeZone      string   `json:"time_zone,omitempty" doc:"An IANA zone name. Defaults to UTC." example:"Europe/Berlin"`
 	Anchor        string   `json:"anchor,omitempty" format:"date-time" doc:"The origin of an interval."`
-	DSTGap        string   `json:"dst_gap,omitempty" doc:"auto, run_after or skip. Defaults to auto."`
-	DSTOverlap    string   `json:"dst_overlap,omitempty" doc:"auto, first or both. Defaults to auto."`
+	DSTGap        string   `json:"dst_gap,omitempty" enum:"auto,run_after,skip" default:"auto" doc:"auto, run_after or skip. Defaults to auto."`
+	DSTOverlap    string   `json:"dst_overlap,omitempty" enum:"auto,first,both" default:"auto" doc:"auto, first or both. Defaults to auto."`
 	CatchUpWithin string   `json:"catch_up_within,omitempty" doc:"How late a one-time spec may be."`
 	Window        string   `json:"window,omitempty" doc:"How far starts would be spread."`
 	Exact         bool     `json:"exact,omitempty" doc:"Whether a macro would be kept on its nominal time."`

@@ -33,6 +33,10 @@ type Problem struct {
 	Code   string `json:"code" doc:"The stable name of the problem." example:"invalid"`
 	Detail string `json:"detail" doc:"What is wrong and what helps." example:"must be a string"`
 	Field  string `json:"field,omitempty" doc:"The field at fault, the first one if several are." example:"job.queue"`
+	// Token, Position and Hint say where in a text the fault is.
+	Token    string `json:"token,omitempty" doc:"The part of the field at fault, cut after 40 bytes." example:"60"`
+	Position int    `json:"position,omitempty" doc:"The position of its first byte in the field, from 1." example:"1"`
+	Hint     string `json:"hint,omitempty" doc:"What to write instead." example:"use 0 to 59"`
 	// Errors lists every field at fault when they are several.
 	Errors []FieldError `json:"errors,omitempty" nullable:"false" doc:"Every field at fault, if they are several."`
 
@@ -126,6 +130,9 @@ func problemOf(err error) *Problem {
 	}
 	p := newProblem(statusOf(e.Code), stableCode(e), e.Message)
 	p.Field = e.Field
+	if e.Place != nil {
+		p.Token, p.Position, p.Hint = e.Place.Token, e.Place.Position, e.Place.Hint
+	}
 	switch e.Code {
 	case core.CodeUnavailable, core.CodeThrottled:
 		p.with("Retry-After", "1")

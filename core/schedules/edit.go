@@ -90,24 +90,37 @@ func refused(err error) error {
 // parse reads the spec that f asks for and puts its normalized form into sch. A
 // spec that is sent as it is stored is no new one.
 func parse(f Fields, sch *core.Schedule, now time.Time) (spec.Spec, error) {
-	isNew := f.Spec != nil && *f.Spec != sch.Spec
+	isNew := f.Spec != nil && !sameSpec(*f.Spec, sch)
 	if isNew {
 		// A new spec starts without the old one's anchor.
 		sch.Spec, sch.Anchor = *f.Spec, time.Time{}
 	}
+	isNew = isNew || f.Anchor != nil && !f.Anchor.Equal(sch.Anchor)
 	set(f.Anchor, &sch.Anchor)
 	var parsed spec.Spec
 	var err error
-	if isNew || f.Anchor != nil {
+	if isNew {
 		parsed, err = spec.Parse(sch, now)
 	} else if parsed, err = spec.Load(sch); err == nil && (f.DSTGap != nil || f.DSTOverlap != nil || f.TimeZone != nil) {
-		err = parsed.CheckFires(now)
+		err = spec.CheckFires(sch, parsed, now)
 	}
 	if err != nil {
 		return spec.Spec{}, err
 	}
 	sch.Spec, sch.TimeZone, sch.Anchor = parsed.Text, parsed.Zone, parsed.Anchor
 	return parsed, nil
+}
+
+// sameSpec reports whether text is another way to write the stored spec: what
+// has not changed is not judged again, as a time that has passed would be.
+func sameSpec(text string, sch *core.Schedule) bool {
+	if text == sch.Spec {
+		return true
+	}
+	other := *sch
+	other.Spec = text
+	parsed, err := spec.Load(&other)
+	return err == nil && !parsed.Relative && parsed.Text == sch.Spec && parsed.Zone == sch.TimeZone
 }
 
 // Edit changes the given fields of a schedule. Slots that the old content owes
@@ -131,12 +144,13 @@ func replan(cur *core.Scheduled, next core.Schedule, old, parsed spec.Spec) (*co
 	if sameContent(&cur.Schedule, &next) {
 		return nil, nil
 	}
-	if parsed.OneTime && next.Spec != cur.Schedule.Spec && !parsed.Anchor.After(cur.Now) {
+	changed := slotsChanged(&old, &parsed)
+	if parsed.OneTime && changed && !parsed.Prev(core.Forever).After(cur.Now) {
 		return nil, core.Invalid("spec", "lies in the past, which an edit cannot ask for; to run something now, trigger it")
 	}
 	e := plan.Edit(cur, plan.Change{
 		Old: cur.Schedule, New: next, OldSlots: old, NewSlots: parsed,
-		SlotsChanged: slotsChanged(&old, &parsed),
+		SlotsChanged: changed,
 	})
 	return &e, nil
 }
@@ -147,6 +161,9 @@ func replan(cur *core.Scheduled, next core.Schedule, old, parsed spec.Spec) (*co
 func slotsChanged(a, b *spec.Spec) bool {
 	if a.Text != b.Text || !a.Anchor.Equal(b.Anchor) {
 		return true
+	}
+	if a.OneTime && b.OneTime {
+		return !a.Prev(core.Forever).Equal(b.Prev(core.Forever))
 	}
 	if b.OneTime || strings.HasPrefix(b.Text, "every ") {
 		return false

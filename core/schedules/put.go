@@ -123,7 +123,7 @@ func parseWhole(f Fields, next, old *core.Schedule, now time.Time) (spec.Spec, e
 	case err != nil || parsed.Text != old.Spec || parsed.Zone != old.TimeZone || !parsed.Anchor.Equal(old.Anchor):
 		parsed, err = spec.Parse(next, now)
 	case next.DSTGap != old.DSTGap || next.DSTOverlap != old.DSTOverlap:
-		err = parsed.CheckFires(now)
+		err = spec.CheckFires(next, parsed, now)
 	}
 	if err != nil {
 		return spec.Spec{}, err

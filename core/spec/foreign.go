@@ -3,6 +3,7 @@ package spec
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -23,7 +24,14 @@ func foreign(text string) string {
 		return ""
 	}
 	const eventBridge = "EventBridge"
-	if m := call.FindStringSubmatch(text); m != nil {
+	zone, rest, prefixed := cron.SplitZone(text)
+	front := "" // EventBridge has the zone elsewhere, but people put it in front
+	if prefixed {
+		front = "CRON_TZ=" + zone + " "
+	} else {
+		rest = text
+	}
+	if m := call.FindStringSubmatch(rest); m != nil {
 		inner := strings.TrimSpace(m[2])
 		switch strings.ToLower(m[1]) {
 		case "rate":
@@ -31,30 +39,29 @@ func foreign(text string) string {
 			if err != nil || d < core.MinInterval {
 				return notOurs(text, eventBridge, `"every" with a duration, such as "every 5m"`)
 			}
-			return notOurs(text, eventBridge, strconv.Quote("every "+core.FormatDuration(d)))
+			return notOurs(text, eventBridge, strconv.Quote(front+"every "+core.FormatDuration(d)))
 		case "at":
-			return notOurs(text, eventBridge, strconv.Quote("at "+inner))
+			return notOurs(text, eventBridge, strconv.Quote(front+"at "+inner))
 		}
 		fields := strings.Fields(inner)
 		if len(fields) != 6 {
 			return notOurs(text, eventBridge, "minute, hour, day of month, month and day of week, such as 30 2 * * *")
 		}
-		return notOurs(text, eventBridge, translate(fields[:5], fields[5]))
+		return notOurs(text, eventBridge, translate(front, fields[:5], fields[5]))
 	}
-	if _, rest, prefixed := cron.SplitZone(text); prefixed {
-		text = rest // neither of the others has such a prefix: count what follows
-		if len(strings.Fields(text)) == 6 {
+	if prefixed {
+		if len(strings.Fields(rest)) == 6 {
 			return "" // seconds first, as ours may have
 		}
 	}
-	fields := strings.Fields(text)
+	fields := strings.Fields(rest)
 	switch {
 	case len(fields) == 7:
-		return notOurs(text, "Quartz", translate(fields[:6], fields[6]))
+		return notOurs(text, "Quartz", translate(front, fields[:6], fields[6]))
 	case len(fields) == 6 && (fields[2] == "?" || fields[4] == "?"):
-		return notOurs(text, eventBridge, translate(fields[:5], fields[5]))
+		return notOurs(text, eventBridge, translate(front, fields[:5], fields[5]))
 	case len(fields) == 6 && (fields[3] == "?" || fields[5] == "?"):
-		return notOurs(text, "Quartz", translate(fields, "*"))
+		return notOurs(text, "Quartz", translate(front, fields, "*"))
 	}
 	return ""
 }
@@ -72,7 +79,7 @@ func notOurs(text, whose, instead string) string {
 
 // translate returns fields without their year, question marks and weekdays that
 // count from 1.
-func translate(fields []string, year string) string {
+func translate(front string, fields []string, year string) string {
 	out := strings.Split(strings.Join(fields, " "), " ")
 	for i := range out {
 		if out[i] == "?" {
@@ -84,26 +91,68 @@ func translate(fields []string, year string) string {
 	if len(out) == 6 && out[0] == "0" {
 		out = out[1:]
 	}
-	text := strconv.Quote(strings.Join(out, " "))
+	text := strconv.Quote(front + strings.Join(out, " "))
 	if year != "*" && year != "?" {
 		text += " and pause it outside of the year, for which there is no field"
 	}
 	return text
 }
 
-var weekdayNumber = regexp.MustCompile(`[A-Za-z]+|[#/]\d+|\d+`)
+var (
+	weekdayNumber = regexp.MustCompile(`[A-Za-z]+|[#/]\d+|\d+`)
+	weekdayRange  = regexp.MustCompile(`^([A-Za-z]+|\d)-([A-Za-z]+|\d)(/\d+)?$`)
+)
 
 // weekdays moves the numbers of a weekday field, 1 for Sunday, to those of cron,
-// 0 for Sunday. Steps and the count behind # are no weekdays.
+// 0 for Sunday. Steps and the count behind # are no weekdays. A range that goes
+// past Saturday becomes a list.
 func weekdays(field string) string {
 	if strings.EqualFold(field, "L") {
 		return "6" // alone it is Saturday
 	}
-	return weekdayNumber.ReplaceAllStringFunc(field, func(part string) string {
-		n, err := strconv.Atoi(part)
-		if err != nil || n < 1 || n > 7 {
-			return part
+	items := strings.Split(field, ",")
+	for i, item := range items {
+		if m := weekdayRange.FindStringSubmatch(item); m != nil {
+			if list := pastSaturday(m[1], m[2], m[3]); list != "" {
+				items[i] = list
+				continue
+			}
 		}
-		return strconv.Itoa(n - 1)
-	})
+		items[i] = weekdayNumber.ReplaceAllStringFunc(item, func(part string) string {
+			if n, ok := weekday(part); ok && part[0] <= '9' {
+				return strconv.Itoa(n)
+			}
+			return part
+		})
+	}
+	return strings.Join(items, ",")
+}
+
+// pastSaturday returns the days of a range that ends before it begins, with its
+// step if it has one; "" for any other range.
+func pastSaturday(first, last, step string) string {
+	from, ok1 := weekday(first)
+	to, ok2 := weekday(last)
+	every := 1
+	if step != "" {
+		every, _ = strconv.Atoi(step[1:]) // digits, so few that they fit
+	}
+	if !ok1 || !ok2 || from <= to || every < 1 {
+		return ""
+	}
+	var days []string
+	for day := from; day <= to+7; day += every {
+		days = append(days, strconv.Itoa(day%7))
+	}
+	return strings.Join(days, ",")
+}
+
+// weekday returns the number that cron gives to a day, by the other schedulers'
+// number or by its name.
+func weekday(text string) (int, bool) {
+	if n, err := strconv.Atoi(text); err == nil {
+		return n - 1, n >= 1 && n <= 7
+	}
+	n := slices.Index([]string{"SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT"}, strings.ToUpper(text))
+	return n, n >= 0
 }

@@ -2,7 +2,6 @@ package spec
 
 import (
 	"cmp"
-	"fmt"
 	"strings"
 	"time"
 
@@ -11,8 +10,10 @@ import (
 
 // once has a slot at each of a few instants, in order.
 type once struct {
-	at  []time.Time
-	why string // what a clock change did to the time that was asked for
+	at []time.Time
+	// whys say what a clock change did to the time that was asked for, one for each
+	// instant; nil if none touched it.
+	whys []string
 }
 
 // Next implements Slots.
@@ -45,17 +46,25 @@ func (o once) Describe() string {
 }
 
 // Explain implements kind.
-func (o once) Explain(time.Time) string { return o.why }
+func (o once) Explain(slot time.Time) string {
+	for i, why := range o.whys {
+		if o.at[i].Equal(slot) {
+			return why
+		}
+	}
+	return ""
+}
 
-func oneTime(why string, at ...time.Time) Spec {
+// instants returns the spec of times that no clock can change.
+func instants(at ...time.Time) Spec {
 	texts := make([]string, len(at))
 	for i := range at {
 		at[i] = at[i].UTC()
 		texts[i] = at[i].Format(time.RFC3339)
 	}
 	return Spec{
-		kind: once{at, why}, Text: "at " + strings.Join(texts, " and "), Anchor: at[0], OneTime: true,
-		DST: DST{core.DSTGapRunAfter, core.DSTOverlapFirst, "one time: it was turned into an instant when it was set"},
+		kind: once{at: at}, Text: "at " + strings.Join(texts, " and "), Anchor: at[0], OneTime: true,
+		DST: DST{core.DSTGapRunAfter, core.DSTOverlapFirst, "an instant: clock changes do not touch it, and neither policy applies"},
 	}
 }
 
@@ -64,7 +73,7 @@ func (r reader) in(text string) (Spec, error) {
 	if err != nil || d <= 0 {
 		return Spec{}, r.refuse("delay", text, "not a duration above zero", `write it such as "in 3d" or "in 90s"`)
 	}
-	parsed := oneTime("", r.now.Add(d).Add(time.Second-1).Truncate(time.Second))
+	parsed := instants(r.now.Add(d).Add(time.Second - 1).Truncate(time.Second))
 	parsed.Relative = true
 	return parsed, nil
 }
@@ -80,8 +89,6 @@ func (r reader) at(text string) (Spec, error) {
 	if err != nil {
 		return Spec{}, err
 	}
-	parsed.DST.Gap = cmp.Or(r.DSTGap, parsed.DST.Gap)
-	parsed.DST.Overlap = cmp.Or(r.DSTOverlap, parsed.DST.Overlap)
 	last := parsed.Prev(core.Forever)
 	switch {
 	case r.now.IsZero():
@@ -106,15 +113,15 @@ func (r reader) pair(first time.Time, text string) (Spec, error) {
 	if !r.now.IsZero() && first.In(r.loc).Format(time.DateTime) != second.In(r.loc).Format(time.DateTime) {
 		return Spec{}, r.refuse("time", text, "not the same wall time as the first", "write one time, such as at 2027-01-05T09:00")
 	}
-	return oneTime("", first, second), nil
+	return instants(first, second), nil
 }
 
 func (r reader) instant(text string) (Spec, error) {
 	text = strings.Replace(text, " ", "T", 1)
 	if t, err := time.Parse(time.RFC3339, text); err == nil && t.Nanosecond() == 0 {
-		return oneTime("", t), nil
+		return instants(t), nil
 	}
-	for _, layout := range []string{"2006-01-02T15:04", "2006-01-02T15:04:05"} {
+	for _, layout := range []string{"2006-01-02T15:04", wallLayout} {
 		if wall, err := time.Parse(layout, text); err == nil {
 			return r.wall(text, wall)
 		}
@@ -123,22 +130,40 @@ func (r reader) instant(text string) (Spec, error) {
 		`write it such as "at 2027-01-05T09:00", in the schedule's time zone, or with an offset`)
 }
 
+const wallLayout = "2006-01-02T15:04:05"
+
 // wall returns the instants at which the zone's clocks show a wall time, as the
-// two policies choose.
+// two policies choose. Its text stays the wall time, so that another zone or
+// policy, or new zone data, gives it another instant.
 func (r reader) wall(text string, wall time.Time) (Spec, error) {
 	at := showing(wall, r.loc)
+	var whys []string
+	shown := strings.TrimSuffix(wall.Format(wallLayout), ":00")
 	switch {
-	case len(at) == 0 && r.DSTGap == core.DSTGapSkip:
+	case len(at) == 0 && r.DSTGap == core.DSTGapSkip && !r.now.IsZero():
 		return Spec{}, r.refuse("time", text, "does not exist in "+r.loc.String()+": clocks skip it, and so does dst_gap",
 			"choose another time, or set dst_gap to run_after")
+	case len(at) == 0 && r.DSTGap == core.DSTGapSkip: // a stored one, see CheckFires
 	case len(at) == 0:
-		return oneTime(text+" does not exist: clocks skip it, and this is the first instant after the gap", gapEnd(wall, r.loc)), nil
-	case len(at) > 1 && r.DSTOverlap == core.DSTOverlapBoth:
-		return oneTime(text+" comes twice: this is one of the two times", at...), nil
+		at = []time.Time{gapEnd(wall, r.loc)}
+		whys = []string{shown + " does not exist: clocks skip it, and this is the first instant after the gap"}
 	case len(at) > 1:
-		return oneTime(fmt.Sprintf("%s comes twice: this is the first time", text), at[0]), nil
+		whys = []string{shown + " comes twice: this is the first time", shown + " comes twice: this is the second time"}
+		if r.DSTOverlap != core.DSTOverlapBoth {
+			at, whys = at[:1], whys[:1]
+		}
 	}
-	return oneTime("", at[0]), nil
+	parsed := Spec{
+		kind: once{at, whys}, Text: "at " + wall.Format(wallLayout), Anchor: r.Anchor, OneTime: true,
+		DST: DST{core.DSTGapRunAfter, core.DSTOverlapFirst, "one wall time: in a gap it runs right after it, in a repeated hour the first time"},
+	}
+	if r.DSTGap != core.DSTGapAuto || r.DSTOverlap != core.DSTOverlapAuto {
+		parsed.DST = DST{cmp.Or(r.DSTGap, parsed.DST.Gap), cmp.Or(r.DSTOverlap, parsed.DST.Overlap), "set for this schedule"}
+	}
+	if len(at) > 0 {
+		parsed.Anchor = at[0]
+	}
+	return parsed, nil
 }
 
 // showing returns the instants at which loc's clocks show wall, none in a gap

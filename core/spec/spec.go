@@ -5,6 +5,7 @@ package spec
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 	"time"
 
@@ -77,25 +78,42 @@ func Parse(s *core.Schedule, now time.Time) (Spec, error) {
 	if err != nil {
 		return Spec{}, err
 	}
-	return parsed, parsed.CheckFires(now)
+	return parsed, CheckFires(s, parsed, now)
 }
 
 // Load reads a spec back from its stored form. What Parse accepted once loads
 // for ever.
 func Load(s *core.Schedule) (Spec, error) { return parse(s, time.Time{}) }
 
-// CheckFires refuses a spec without any slot after now, which a change of the
-// DST policies or the zone alone can make of one that had some. One-time specs
-// may be over.
-func (s Spec) CheckFires(now time.Time) error {
-	if s.OneTime || !s.Next(now).IsZero() {
+// CheckFires refuses a schedule whose parsed spec has no slot after now, which a
+// change of the DST policies or the zone alone can make of one that had some.
+// One-time specs may be over, but not skipped whole by a clock change.
+func CheckFires(s *core.Schedule, parsed Spec, now time.Time) error {
+	if parsed.OneTime {
+		now = time.Time{}
+	}
+	if fires(parsed, now) {
 		return nil
 	}
-	return core.Invalid("dst_gap", "is skip, and all that the spec asks for falls into hours that clock changes skip: it would never fire; use run_after")
+	other := *s
+	other.DSTGap = core.DSTGapRunAfter
+	if after, err := parse(&other, time.Time{}); s.DSTGap == core.DSTGapSkip && err == nil && fires(after, now) {
+		return core.Invalid("dst_gap", "is skip, and all that the spec asks for falls into hours that clock changes skip: it would never fire; use run_after")
+	}
+	return core.Invalid("spec", "has no slot left before the year 9999: it would never fire")
 }
 
+// fires reports whether there is a slot after now that a timer can hold.
+func fires(s Spec, now time.Time) bool {
+	next := s.Next(now)
+	return !next.IsZero() && next.Before(core.Forever)
+}
+
+// blanks may stand around words, and any number of them between two.
+const blanks = " \t\r\n"
+
 func parse(s *core.Schedule, now time.Time) (Spec, error) {
-	whole := strings.TrimRight(s.Spec, " \t\r\n")
+	whole := strings.TrimRight(s.Spec, blanks)
 	zone := s.TimeZone
 	name, text, prefixed := cron.SplitZone(whole)
 	if prefixed && zone == "" {
@@ -105,10 +123,16 @@ func parse(s *core.Schedule, now time.Time) (Spec, error) {
 	if err != nil {
 		return Spec{}, refuseZone(err)
 	}
-	text = strings.TrimLeft(text, " \t\r\n")
-	word, rest, _ := strings.Cut(text, " ")
+	text = strings.TrimLeft(text, blanks)
+	word, rest := text, ""
+	if end := strings.IndexAny(text, blanks); end >= 0 {
+		word, rest = text[:end], strings.TrimLeft(text[end:], blanks)
+	}
 	r := reader{Schedule: s, loc: loc, now: now, column: len(whole) - len(rest) + 1}
 	var parsed Spec
+	if isoDuration.MatchString(text) { // an interval needs no word in front
+		word, rest, r.column = "every", text, len(whole)-len(text)+1
+	}
 	switch first := strings.ToLower(word); first {
 	case "every", "@every", "at", "in":
 		if prefixed && cron.LinkTarget(name) != cron.LinkTarget(loc.String()) {
@@ -124,6 +148,9 @@ func parse(s *core.Schedule, now time.Time) (Spec, error) {
 	parsed.Zone = zone
 	return parsed, err
 }
+
+// isoDuration matches a duration of ISO 8601, such as P3D or PT90M.
+var isoDuration = regexp.MustCompile(`^[Pp]T?\d\S*$`)
 
 func refuseZone(err error) error {
 	var unknown *cron.ZoneError
@@ -163,7 +190,14 @@ func (r reader) refuse(part, token, reason, hint string) error {
 	if len(token) > maxTokenBytes {
 		token = strings.ToValidUTF8(token[:maxTokenBytes], "")
 	}
-	return core.Invalid("spec", "%s, column %d, %q: %s; %s", part, r.column, token, reason, hint)
+	return refuse(part+fmt.Sprintf(", column %d, %q: %s; %s", r.column, token, reason, hint), core.Place{Token: token, Position: r.column, Hint: hint})
+}
+
+// refuse returns the error of a spec with the place that it is about.
+func refuse(message string, at core.Place) error {
+	err := core.Invalid("spec", "%s", message)
+	err.Place = &at
+	return err
 }
 
 const maxTokenBytes = 40
@@ -185,7 +219,11 @@ func (r reader) cron(text string) (Spec, error) {
 		o.Overlap = cron.OverlapBoth
 	}
 	e, err := cron.Parse(text, o)
-	if err != nil {
+	var wrong *cron.ParseError
+	switch {
+	case errors.As(err, &wrong):
+		return Spec{}, refuse(wrong.Error(), core.Place{Token: wrong.Token, Position: wrong.Position, Hint: wrong.Hint})
+	case err != nil:
 		return Spec{}, core.Invalid("spec", "%s", err)
 	}
 	gap, overlap, why := e.Policies()

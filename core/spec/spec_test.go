@@ -38,16 +38,21 @@ func TestParse(t *testing.T) {
 		{"30 2 * * *", "Europe/Berlin", "30 2 * * *", "2026-12-01T01:30:00Z"},
 		{"TZ=Europe/Berlin 30 2 * * *", "Europe/Berlin", "30 2 * * *", "2026-12-01T01:30:00Z"},
 		{"@Daily\n", "", "@daily", "2026-12-01T00:00:00Z"},
-		{"at 2027-01-05T09:00", "Europe/Berlin", "at 2027-01-05T08:00:00Z", "2027-01-05T08:00:00Z"},
-		{"TZ=Europe/Berlin at 2027-01-05T09:00", "Europe/Berlin", "at 2027-01-05T08:00:00Z", "2027-01-05T08:00:00Z"},
-		{"at 2027-01-05T09:00:07", "", "at 2027-01-05T09:00:07Z", "2027-01-05T09:00:07Z"},
+		{"at 2027-01-05T09:00", "Europe/Berlin", "at 2027-01-05T09:00:00", "2027-01-05T08:00:00Z"},
+		{"TZ=Europe/Berlin at 2027-01-05T09:00", "Europe/Berlin", "at 2027-01-05T09:00:00", "2027-01-05T08:00:00Z"},
+		{"at 2027-01-05T09:00:07", "", "at 2027-01-05T09:00:07", "2027-01-05T09:00:07Z"},
 		{"at 2027-01-05T09:00:00+05:30", "Europe/Berlin", "at 2027-01-05T03:30:00Z", "2027-01-05T03:30:00Z"},
-		{"at 2027-03-28T02:30", "Europe/Berlin", "at 2027-03-28T01:00:00Z", "2027-03-28T01:00:00Z"},       // in the gap: at its end
-		{"at 2027-10-31T02:30", "Europe/Berlin", "at 2027-10-31T00:30:00Z", "2027-10-31T00:30:00Z"},       // twice: the first
-		{"at 2027-10-03T02:15", "Australia/Lord_Howe", "at 2027-10-02T15:30:00Z", "2027-10-02T15:30:00Z"}, // half an hour's gap
-		{"in 3d", "", "at 2026-12-03T12:00:01Z", "2026-12-03T12:00:01Z"},                                  // never early
+		{"at 2027-03-28T02:30", "Europe/Berlin", "at 2027-03-28T02:30:00", "2027-03-28T01:00:00Z"},       // in the gap: at its end
+		{"at 2027-10-31T02:30", "Europe/Berlin", "at 2027-10-31T02:30:00", "2027-10-31T00:30:00Z"},       // twice: the first
+		{"at 2027-10-03T02:15", "Australia/Lord_Howe", "at 2027-10-03T02:15:00", "2027-10-02T15:30:00Z"}, // half an hour's gap
+		{"in 3d", "", "at 2026-12-03T12:00:01Z", "2026-12-03T12:00:01Z"},                                 // never early
 		{"IN 90s", "", "at 2026-11-30T12:01:31Z", "2026-11-30T12:01:31Z"},
 		{"@every 90s", "", "every 1m30s", ""},
+		{"every\t5m", "", "every 5m", ""},
+		{"P3D", "", "every 3d", ""},
+		{"PT90M", "", "every 1h30m", ""},
+		{" every \t 1 \t day ", "", "every 1d", ""},
+		{"at\t2027-01-05T09:00", "", "at 2027-01-05T09:00:00", "2027-01-05T09:00:00Z"},
 	} {
 		got, err := parse(c.text, c.zone)
 		if err != nil {
@@ -94,12 +99,12 @@ func TestOneTimeAtClockChanges(t *testing.T) {
 		want    string
 		reason  string
 	}{
-		{gap, "", "", "at 2027-03-28T01:00:00Z", "2027-03-28T02:30 does not exist: clocks skip it, and this is the first instant after the gap"},
-		{gap, "run_after", "both", "at 2027-03-28T01:00:00Z", "2027-03-28T02:30 does not exist: clocks skip it, and this is the first instant after the gap"},
+		{gap, "", "", "at 2027-03-28T02:30:00", "2027-03-28T02:30 does not exist: clocks skip it, and this is the first instant after the gap"},
+		{gap, "run_after", "both", "at 2027-03-28T02:30:00", "2027-03-28T02:30 does not exist: clocks skip it, and this is the first instant after the gap"},
 		{gap, "skip", "", `spec: time, column 4, "2027-03-28T02:30": does not exist in Europe/Berlin: clocks skip it, and so does dst_gap; choose another time, or set dst_gap to run_after`, ""},
-		{twice, "", "", "at 2027-10-31T00:30:00Z", "2027-10-31T02:30 comes twice: this is the first time"},
-		{twice, "skip", "first", "at 2027-10-31T00:30:00Z", "2027-10-31T02:30 comes twice: this is the first time"},
-		{twice, "", "both", "at 2027-10-31T00:30:00Z and 2027-10-31T01:30:00Z", "2027-10-31T02:30 comes twice: this is one of the two times"},
+		{twice, "", "", "at 2027-10-31T02:30:00", "2027-10-31T02:30 comes twice: this is the first time"},
+		{twice, "skip", "first", "at 2027-10-31T02:30:00", "2027-10-31T02:30 comes twice: this is the first time"},
+		{twice, "", "both", "at 2027-10-31T02:30:00", "2027-10-31T02:30 comes twice: this is the first time"},
 	} {
 		s := &core.Schedule{ID: id, Spec: c.text, TimeZone: "Europe/Berlin", DSTGap: c.gap, DSTOverlap: c.overlap}
 		got, err := spec.Parse(s, now)
@@ -132,6 +137,45 @@ func TestOneTimeAtClockChanges(t *testing.T) {
 	}
 }
 
+// TestStoredWallTime: a stored one-time spec still knows its wall time, so that
+// what a clock change did can be said, and another zone or policy, or new zone
+// data, finds another instant.
+func TestStoredWallTime(t *testing.T) {
+	t.Parallel()
+	const gap, twice = "at 2027-03-28T02:30:00", "at 2027-10-31T02:30:00"
+	for _, c := range []struct {
+		text, zone string
+		gap        core.DSTGap
+		overlap    core.DSTOverlap
+		want       []string
+	}{
+		{gap, "Europe/Berlin", "", "", []string{"2027-03-28T01:00:00Z 2027-03-28T02:30 does not exist: clocks skip it, and this is the first instant after the gap"}},
+		{gap, "Europe/Berlin", "skip", "", nil},
+		{gap, "Asia/Tokyo", "skip", "both", []string{"2027-03-27T17:30:00Z "}},
+		{twice, "Europe/Berlin", "", "", []string{"2027-10-31T00:30:00Z 2027-10-31T02:30 comes twice: this is the first time"}},
+		{twice, "Europe/Berlin", "", "both", []string{
+			"2027-10-31T00:30:00Z 2027-10-31T02:30 comes twice: this is the first time",
+			"2027-10-31T01:30:00Z 2027-10-31T02:30 comes twice: this is the second time",
+		}},
+	} {
+		s := &core.Schedule{ID: id, Spec: c.text, TimeZone: c.zone, DSTGap: c.gap, DSTOverlap: c.overlap, Anchor: at("2027-10-31T00:30:00Z")}
+		got, err := spec.Load(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var slots []string
+		for slot := got.Next(now); !slot.IsZero(); slot = got.Next(slot) {
+			slots = append(slots, slot.Format(time.RFC3339)+" "+got.Explain(slot))
+		}
+		if diff := cmp.Diff(c.want, slots); diff != "" {
+			t.Errorf("%s in %s with %q and %q:\n%s", c.text, c.zone, c.gap, c.overlap, diff)
+		}
+		if fires := spec.CheckFires(s, got, now) == nil; fires != (len(c.want) > 0) {
+			t.Errorf("%s in %s with %q: fires is %t", c.text, c.zone, c.gap, fires)
+		}
+	}
+}
+
 // TestOneTimeInThePast: fires late if that was allowed.
 func TestOneTimeInThePast(t *testing.T) {
 	t.Parallel()
@@ -153,11 +197,17 @@ func TestNeverFires(t *testing.T) {
 	if _, err := spec.Parse(s, at("2027-05-01T00:00:00Z")); err != nil {
 		t.Fatal(err)
 	}
-	s.Spec, s.DSTGap = "30 2 ? 3 0L", core.DSTGapSkip
-	_, err := spec.Parse(s, at("2027-05-01T00:00:00Z"))
-	var ce *core.Error
-	if !errors.As(err, &ce) || ce.Field != "dst_gap" {
-		t.Errorf("a spec that never fires: %v", err)
+	for _, c := range []struct{ text, now, field string }{
+		{"30 2 ? 3 0L", "2027-05-01T00:00:00Z", "dst_gap"},
+		{"0 12 1 1 *", "9998-05-01T00:00:00Z", "spec"}, // not the policy's fault
+		{"every 400d", "9998-12-31T00:00:00Z", "spec"},
+	} {
+		s.Spec, s.DSTGap = c.text, core.DSTGapSkip
+		_, err := spec.Parse(s, at(c.now))
+		var ce *core.Error
+		if !errors.As(err, &ce) || ce.Field != c.field {
+			t.Errorf("%s at %s never fires: %v, want a fault of %s", c.text, c.now, err, c.field)
+		}
 	}
 }
 
@@ -173,7 +223,10 @@ func TestDST(t *testing.T) {
 		{"*/5 * * * *", "", "", spec.DST{Gap: "skip", Overlap: "both", Reason: "wildcard: the minute or the hour field begins with a star, so it follows real time"}},
 		{"30 2 * * *", "skip", "both", spec.DST{Gap: "skip", Overlap: "both", Reason: "set for this schedule"}},
 		{"every 5m", "run_after", "first", spec.DST{Gap: "skip", Overlap: "both", Reason: "elapsed time: clock changes do not touch it"}},
-		{"at 2027-01-05T09:00", "skip", "", spec.DST{Gap: "skip", Overlap: "first", Reason: "one time: it was turned into an instant when it was set"}},
+		{"at 2027-01-05T09:00", "", "", spec.DST{Gap: "run_after", Overlap: "first", Reason: "one wall time: in a gap it runs right after it, in a repeated hour the first time"}},
+		{"at 2027-01-05T09:00:00Z", "skip", "both", spec.DST{Gap: "run_after", Overlap: "first", Reason: "an instant: clock changes do not touch it, and neither policy applies"}},
+		{"in 3d", "skip", "both", spec.DST{Gap: "run_after", Overlap: "first", Reason: "an instant: clock changes do not touch it, and neither policy applies"}},
+		{"at 2027-01-05T09:00", "skip", "", spec.DST{Gap: "skip", Overlap: "first", Reason: "set for this schedule"}},
 	} {
 		got, err := spec.Parse(&core.Schedule{ID: id, Spec: c.text, DSTGap: c.gap, DSTOverlap: c.overlap}, now)
 		if err != nil {

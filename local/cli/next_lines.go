@@ -3,11 +3,14 @@ package cli
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/fencepost/fencepost/core"
@@ -34,44 +37,72 @@ type nextAnswer struct {
 // nextLines answers every line of the input with one line; a case that is wrong
 // does not end it.
 func (a *app) nextLines(ctx context.Context) error {
-	in := bufio.NewScanner(a.In)
-	in.Buffer(nil, maxCaseBytes)
+	in := bufio.NewReaderSize(a.In, maxCaseBytes)
 	out := bufio.NewWriter(a.Out)
 	encoder := json.NewEncoder(out)
 	encoder.SetEscapeHTML(false)
 	now := a.Clock.Now()
-	n := 0
-	for in.Scan() && ctx.Err() == nil {
-		n++
-		if len(bytes.TrimSpace(in.Bytes())) == 0 {
-			continue
+	for n := 1; ctx.Err() == nil; n++ {
+		if in.Buffered() == 0 { // whoever writes may be waiting for its answers
+			if err := out.Flush(); err != nil {
+				return err
+			}
 		}
-		var answer nextAnswer
-		next, err := answerCase(in.Bytes(), now)
-		if answer.Next = next; err != nil {
-			answer.Error = err.Error()
+		line, tooLong, err := readCase(in)
+		if len(bytes.TrimSpace(line)) > 0 || tooLong {
+			if err := encoder.Encode(answerLine(line, tooLong, now)); err != nil {
+				return err
+			}
 		}
-		if err := encoder.Encode(answer); err != nil {
-			return err
+		if err != nil {
+			flushed := out.Flush() // what was answered is not lost
+			if errors.Is(err, io.EOF) {
+				return flushed
+			}
+			return fmt.Errorf("read line %d: %w", n, errors.Join(err, flushed))
 		}
 	}
-	if err := in.Err(); err != nil {
-		err = errors.Join(err, out.Flush()) // what was answered is not lost
-		return fmt.Errorf("read line %d: %w", n+1, err)
+	return errors.Join(context.Cause(ctx), out.Flush())
+}
+
+// readCase returns the next line, which holds until the next call. Of a line that
+// is too long it returns nothing and drops the rest.
+func readCase(in *bufio.Reader) (line []byte, tooLong bool, err error) {
+	line, err = in.ReadSlice('\n')
+	for errors.Is(err, bufio.ErrBufferFull) {
+		tooLong = true
+		line, err = in.ReadSlice('\n')
 	}
-	if err := out.Flush(); err != nil {
-		return err
+	if tooLong {
+		line = nil
 	}
-	return context.Cause(ctx)
+	return line, tooLong, err
+}
+
+func answerLine(line []byte, tooLong bool, now time.Time) nextAnswer {
+	if tooLong {
+		return nextAnswer{Error: fmt.Sprintf("the line is longer than %d bytes", maxCaseBytes)}
+	}
+	next, err := answerCase(line, now)
+	if err != nil {
+		return nextAnswer{Error: err.Error()}
+	}
+	return nextAnswer{Next: next}
 }
 
 // answerCase returns the slots of one case, at least one.
 func answerCase(line []byte, now time.Time) ([]string, error) {
-	d := json.NewDecoder(bytes.NewReader(line))
-	d.DisallowUnknownFields()
 	var c nextCase
-	if err := d.Decode(&c); err != nil || !errors.Is(d.Decode(new(any)), io.EOF) {
+	// The package ignores the case of keys and takes unknown ones; a program that
+	// misspells one wants to know.
+	var keys map[string]json.RawMessage
+	if err := cmp.Or(json.Unmarshal(line, &keys), json.Unmarshal(line, &c)); err != nil || keys == nil {
 		return nil, errors.New(`the line is not an object such as {"spec": "30 2 * * *", "tz": "Europe/Berlin", "from": "2026-03-28T00:00:00Z", "count": 5}`)
+	}
+	for _, key := range slices.Sorted(maps.Keys(keys)) {
+		if !slices.Contains([]string{"spec", "tz", "from", "count"}, key) {
+			return nil, errors.New("the line has a key that is not spec, tz, from or count")
+		}
 	}
 	count, from := defaultSlots, now
 	if c.Count != nil {

@@ -1,9 +1,11 @@
 package cli_test
 
 import (
+	"bufio"
 	"bytes"
 	"compress/gzip"
 	"encoding/json"
+	"io"
 	"os"
 	"strings"
 	"testing"
@@ -11,6 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fencepost/fencepost/core/api"
+	"github.com/fencepost/fencepost/infra/clock"
+	"github.com/fencepost/fencepost/local/cli"
 )
 
 // TestNextAgreesWithTheVectors runs all cases of core/cron's oracle through the
@@ -88,7 +92,7 @@ nonsense
 		`{"error":"spec: day of week field, column 9, \"MONDAY\": not a value of this field; names have three letters: MON"}`,
 		`{"error":"spec: time, column 4, \"2020-01-01T00:00\": lies in the past; to run something now, trigger it; to create late what should still fire, set catch_up_within"}`,
 		`{"error":"time_zone: column 1, \"PST\": not a name of the IANA database; use America/Los_Angeles"}`,
-		object,
+		`{"error":"the line has a key that is not spec, tz, from or count"}`,
 		`{"error":"count: must be from 1 to 1000"}`,
 		object,
 		`{"error":"spec: is missing"}`,
@@ -98,6 +102,41 @@ nonsense
 	}, "\n")
 	if diff := cmp.Diff(want, s.ok("next", "--jsonl")); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestNextLinesAnswersAtOnce: an answer does not wait for the end of the input.
+func TestNextLinesAnswersAtOnce(t *testing.T) {
+	t.Parallel()
+	in, write := io.Pipe()
+	read, out := io.Pipe()
+	done := make(chan int, 1)
+	go func() {
+		done <- cli.Run(t.Context(), cli.System{
+			Args: []string{"next", "--jsonl"}, In: in, Out: out, Err: io.Discard, Getenv: func(string) string { return "" }, Clock: clock.System{},
+		})
+		_ = out.Close()
+	}()
+	answers := bufio.NewReader(read)
+	for _, c := range [][2]string{
+		{`{"spec": "0 9 * * *", "from": "2026-12-01T00:00:00Z", "count": 1}`, `{"next":["2026-12-01T09:00:00Z"]}`},
+		{strings.Repeat("x", 3<<20), `{"error":"the line is longer than 1048576 bytes"}`},
+		{`{"Spec": "0 9 * * *"}`, `{"error":"the line has a key that is not spec, tz, from or count"}`},
+		{`{"spec": "0 10 * * *", "from": "2026-12-01T00:00:00Z", "count": 1}`, `{"next":["2026-12-01T10:00:00Z"]}`},
+	} {
+		if _, err := io.WriteString(write, c[0]+"\n"); err != nil {
+			t.Fatal(err)
+		}
+		got, err := answers.ReadString('\n')
+		if err != nil || got != c[1]+"\n" {
+			t.Fatalf("%.60s is answered by %q, %v", c[0], got, err)
+		}
+	}
+	if err := write.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if code := <-done; code != 0 {
+		t.Errorf("exit code %d", code)
 	}
 }
 
