@@ -81,6 +81,8 @@ type Schedule struct {
 	TenantID uuid.UUID
 	ID       uuid.UUID
 	Name     string
+	// Labels are for their owner to find schedules by; see CheckLabels.
+	Labels map[string]string
 	// Spec is the normalized text: a cron expression without a zone in front,
 	// "every 15m" or "at 2027-01-05T09:00:00Z".
 	Spec     string
@@ -163,8 +165,9 @@ type Scheduled struct {
 	Timer    Timer
 	// Now is the database's time of the read.
 	Now time.Time
-	// LastRunLive says whether the run at Timer.LastRun was alive at the read.
-	LastRunLive bool
+	// LastState is the state of the run at Timer.LastRun at the read; empty if
+	// there is none, or its day has expired. Reads for planning leave it out.
+	LastState RunState
 }
 
 // State derives the schedule's state.
@@ -178,3 +181,6 @@ func (s *Scheduled) State() ScheduleState {
 		return ScheduleActive
 	}
 }
+
+// LastRunLive reports whether the last admitted run was alive at the read.
+func (s *Scheduled) LastRunLive() bool { return s.LastState != "" && !s.LastState.Final() }

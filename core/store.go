@@ -250,14 +250,46 @@ type NewSchedule struct {
 	Done     time.Time
 }
 
-// Page asks for a part of a list.
-type Page struct {
+// ScheduleQuery asks for a page of schedules, in the order of their ids. A zero
+// field chooses all.
+type ScheduleQuery struct {
 	Limit int // 1 to 1,000
-	// After is the last id of the page before; zero for the first page.
-	After uuid.UUID
-	// Before bounds runs by slot, newest first; zero for the first page.
-	Before time.Time
+	// After is where the page before ended.
+	After      uuid.UUID
+	States     []ScheduleState
+	Queue      string
+	NamePrefix string
+	Labels     Selector
 }
+
+// SchedulePage is a page of schedules. It may have fewer than asked for, even
+// none, although there are more: what one call looks at is bounded.
+type SchedulePage struct {
+	Items []Scheduled
+	More  bool
+	Last  uuid.UUID // where the next page goes on, if there are more
+}
+
+// RunQuery asks for a page of a schedule's runs, newest slot first. A zero field
+// chooses all.
+type RunQuery struct {
+	Limit int // 1 to 1,000
+	// From and Before bound the slots; Before is exclusive, and where the page
+	// before ended.
+	From   time.Time
+	Before time.Time
+	States []RunState
+}
+
+// RunPage is a page of runs, with the same reserve as SchedulePage.
+type RunPage struct {
+	Items []Run
+	More  bool
+	Last  time.Time // slot where the next page goes on, if there are more
+}
+
+// ScanLimit is how many rows one call of List or Runs looks at.
+const ScanLimit = 10_000
 
 // ScheduleStore is what the API needs. Every method takes the tenant from the
 // caller's credential and finds nothing of another tenant.
@@ -277,8 +309,9 @@ type ScheduleStore interface {
 	Named(ctx context.Context, tenant uuid.UUID, names []string) ([]Scheduled, error)
 	// Get returns one schedule; ErrNotFound.
 	Get(ctx context.Context, tenant, id uuid.UUID) (Scheduled, error)
-	// List returns schedules in the order of their ids, oldest first.
-	List(ctx context.Context, tenant uuid.UUID, p Page) ([]Scheduled, error)
+	// List returns schedules in the order of their ids, oldest first. It looks at
+	// ScanLimit of them at most.
+	List(ctx context.Context, tenant uuid.UUID, q ScheduleQuery) (SchedulePage, error)
 	// Apply carries out an edit whole or not at all; ErrChanged if version,
 	// fence or time have moved on, ErrNameTaken.
 	Apply(ctx context.Context, tenant uuid.UUID, e Edit) error
@@ -290,8 +323,9 @@ type ScheduleStore interface {
 	// if a run is alive and allow is not set, ErrChanged if the fence moved on
 	// or the slot is taken.
 	Trigger(ctx context.Context, tenant uuid.UUID, s *Schedule, fence int64, slot time.Time) (Run, error)
-	// Runs returns a schedule's runs, newest slot first.
-	Runs(ctx context.Context, tenant, schedule uuid.UUID, p Page) ([]Run, error)
+	// Runs returns a schedule's runs, newest slot first. It looks at ScanLimit of
+	// them at most.
+	Runs(ctx context.Context, tenant, schedule uuid.UUID, q RunQuery) (RunPage, error)
 	// Run returns one run with its failed attempts; ErrNotFound.
 	Run(ctx context.Context, tenant uuid.UUID, key RunKey) (Run, []Attempt, error)
 }

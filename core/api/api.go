@@ -81,6 +81,7 @@ func New(c Config) (http.Handler, error) {
 	a.addNamed()
 	a.addBatch()
 	a.addRuns()
+	a.addLists()
 	a.addPreviews()
 	a.addHealth()
 	a.addInfo()

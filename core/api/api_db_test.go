@@ -56,6 +56,7 @@ func TestLifeOfASchedule(t *testing.T) {
 			Gap: "run_after", Overlap: "first",
 			Reason: "fixed: neither the minute nor the hour field begins with a star, so it follows the wall clock",
 		},
+		Labels:  map[string]string{},
 		Job:     api.Job{Queue: "http", Payload: []byte(`{"url":"https://example.com/hook","headers":{"a":"b"}}`)},
 		Misfire: "run_once", MisfireGrace: "1m", Overlap: "skip", Window: "10m", Timeout: "1m", MaxAttempts: 5, State: "active", Version: 1,
 	}
@@ -157,11 +158,11 @@ func TestPages(t *testing.T) {
 	}
 	slices.Reverse(runs)
 	for limit := 1; limit <= 6; limit++ {
-		got := walk(s, "/v1/schedules", "cursor", limit, func(v api.Schedule) string { return v.ID })
+		got := walk(s, "/v1/schedules", limit, func(v api.Schedule) string { return v.ID })
 		if diff := cmp.Diff(schedules, got); diff != "" {
 			t.Errorf("schedules by %d: %s", limit, diff)
 		}
-		got = walk(s, first+"/runs", "before", limit, func(v api.Run) string { return v.ID })
+		got = walk(s, first+"/runs", limit, func(v api.Run) string { return v.ID })
 		if diff := cmp.Diff(runs, got); diff != "" {
 			t.Errorf("runs by %d: %s", limit, diff)
 		}
@@ -170,7 +171,7 @@ func TestPages(t *testing.T) {
 
 // walk reads a list to its end and checks that no page is longer than asked for
 // and that no page but the first of an empty list is empty.
-func walk[T any](s *server, path, cursor string, limit int, id func(T) string) []string {
+func walk[T any](s *server, path string, limit int, id func(T) string) []string {
 	s.Helper()
 	var all []string
 	query := fmt.Sprint("?limit=", limit)
@@ -185,7 +186,7 @@ func walk[T any](s *server, path, cursor string, limit int, id func(T) string) [
 		if page.NextCursor == nil {
 			return all
 		}
-		query = fmt.Sprint("?limit=", limit, "&", cursor, "=", url.QueryEscape(*page.NextCursor))
+		query = fmt.Sprint("?limit=", limit, "&cursor=", url.QueryEscape(*page.NextCursor))
 	}
 	s.Errorf("%s does not end", path)
 	return nil
@@ -270,7 +271,7 @@ func TestTimesAtTheEdges(t *testing.T) {
 	for before, items := range map[string]int{
 		"0000-01-01T00:00:00Z": 0, "0001-01-01T00:00:00Z": 0, "1970-01-01T00:00:00Z": 0, "9999-12-31T23:59:59.9999999Z": 1,
 	} {
-		list := want[api.List[api.Run]](s, s.send("GET", "/v1/schedules/"+made.ID+"/runs?before="+before, nil), 200)
+		list := want[api.List[api.Run]](s, s.send("GET", "/v1/schedules/"+made.ID+"/runs?to="+before, nil), 200)
 		if len(list.Items) != items {
 			t.Errorf("%d runs before %s, want %d", len(list.Items), before, items)
 		}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -135,6 +134,8 @@ func (d *decoder) field(in *input, name string, raw json.RawMessage) {
 		in.Timeout = d.duration(raw, name)
 	case "max_attempts":
 		in.MaxAttempts = d.integer(raw, name)
+	case "labels":
+		in.Labels = d.labels(raw, name)
 	case "paused":
 		in.Paused = d.boolean(raw, name)
 	default:
@@ -242,86 +243,6 @@ func (d *decoder) isNull(raw json.RawMessage, field string) bool {
 	}
 	d.add(field, "must not be null; leave the field out instead")
 	return true
-}
-
-// string reads a string, whatever it holds.
-func (d *decoder) string(raw json.RawMessage, field string) *string {
-	if d.isNull(raw, field) {
-		return nil
-	}
-	var text string
-	if err := json.Unmarshal(raw, &text); err != nil {
-		d.add(field, "must be a string")
-		return nil
-	}
-	return &text
-}
-
-func (d *decoder) boolean(raw json.RawMessage, field string) *bool {
-	if d.isNull(raw, field) {
-		return nil
-	}
-	on := string(raw) == "true"
-	if !on && string(raw) != "false" {
-		d.add(field, "must be true or false")
-		return nil
-	}
-	return &on
-}
-
-// text reads a string that the database can store.
-func (d *decoder) text(raw json.RawMessage, field string) *string {
-	text := d.string(raw, field)
-	if text == nil {
-		return nil
-	}
-	if why := badEscape(raw); why != "" {
-		d.add(field, why)
-		return nil
-	}
-	return text
-}
-
-func (d *decoder) integer(raw json.RawMessage, field string) *int {
-	if d.isNull(raw, field) {
-		return nil
-	}
-	n, err := strconv.Atoi(string(raw))
-	if err != nil {
-		d.add(field, "must be a whole number")
-		return nil
-	}
-	return &n
-}
-
-func (d *decoder) duration(raw json.RawMessage, field string) *time.Duration {
-	if raw[0] == '-' || '0' <= raw[0] && raw[0] <= '9' {
-		d.add(field, `must be a string with a unit, such as "90s"`)
-		return nil
-	}
-	text := d.text(raw, field)
-	if text == nil {
-		return nil
-	}
-	length, err := core.ParseDuration(*text)
-	if err != nil {
-		d.add(field, problemOf(err).Detail)
-		return nil
-	}
-	return &length
-}
-
-func (d *decoder) instant(raw json.RawMessage, field string) *time.Time {
-	text := d.text(raw, field)
-	if text == nil {
-		return nil
-	}
-	t, ok := parseTime(*text)
-	if !ok {
-		d.add(field, `must be a time such as "2027-01-05T09:00:00Z"`)
-		return nil
-	}
-	return &t
 }
 
 func (d *decoder) storable(raw json.RawMessage, field string) {

@@ -14,23 +14,24 @@ import (
 // the fields and serves clients; the server decodes more strictly than
 // encoding/json can. Empty fields are not sent.
 type ScheduleInput struct {
-	_             struct{}  `additionalProperties:"false"`
-	Name          string    `json:"name,omitempty" doc:"Unique among your schedules, at most 200 bytes." example:"nightly-report"`
-	Spec          string    `json:"spec,omitempty" doc:"A cron expression, every 15m, at 2027-01-05T09:00 or in 3d." example:"0 3 * * *"`
-	TimeZone      string    `json:"time_zone,omitempty" doc:"An IANA zone name. Defaults to UTC." example:"Europe/Berlin"`
-	Anchor        string    `json:"anchor,omitempty" format:"date-time" doc:"The origin of an interval, RFC 3339. Without one the schedule's id decides the phase."`
-	DSTGap        string    `json:"dst_gap,omitempty" enum:"auto,run_after,skip" default:"auto" doc:"What becomes of slots that a clock change skips: auto, run_after or skip. Defaults to auto." example:"auto"`
-	DSTOverlap    string    `json:"dst_overlap,omitempty" enum:"auto,first,both" default:"auto" doc:"Which pass of a repeated hour counts: auto, first or both. Defaults to auto." example:"auto"`
-	CatchUpWithin string    `json:"catch_up_within,omitempty" doc:"How late a one-time schedule may be created and still fire, at once. Defaults to 0s: not at all." example:"1h"`
-	Job           *JobInput `json:"job,omitempty" doc:"What a run does."`
-	Misfire       string    `json:"misfire,omitempty" doc:"What becomes of slots that passed in an outage: run_once runs the newest. Defaults to run_once." example:"run_once"`
-	Grace         string    `json:"misfire_grace,omitempty" doc:"How late a slot may be claimed and still count as on time. Defaults to 60s." example:"60s"`
-	Overlap       string    `json:"overlap,omitempty" doc:"What becomes of a slot that comes while a run is alive: skip or allow. Defaults to skip." example:"skip"`
-	Window        string    `json:"window,omitempty" doc:"How far starts may be spread after their slot. Defaults to 0s; @hourly, @daily, @weekly, @monthly and @yearly are spread over an hour." example:"5m"`
-	Exact         bool      `json:"exact,omitempty" doc:"Keeps such a macro on its nominal time. Defaults to false."`
-	Timeout       string    `json:"timeout,omitempty" doc:"How long one attempt may take; 0s is no limit. Defaults to 15m, for http to 60s." example:"15m"`
-	MaxAttempts   int       `json:"max_attempts,omitempty" minimum:"1" doc:"Attempts before a run is dead, the first included. Defaults to 5." example:"5"`
-	Paused        *bool     `json:"paused,omitempty" doc:"Whether it is paused. Defaults to false; an existing schedule stays as it is."`
+	_             struct{}          `additionalProperties:"false"`
+	Name          string            `json:"name,omitempty" doc:"Unique among your schedules, at most 200 bytes." example:"nightly-report"`
+	Spec          string            `json:"spec,omitempty" doc:"A cron expression, every 15m, at 2027-01-05T09:00 or in 3d." example:"0 3 * * *"`
+	TimeZone      string            `json:"time_zone,omitempty" doc:"An IANA zone name. Defaults to UTC." example:"Europe/Berlin"`
+	Anchor        string            `json:"anchor,omitempty" format:"date-time" doc:"The origin of an interval, RFC 3339. Without one the schedule's id decides the phase."`
+	DSTGap        string            `json:"dst_gap,omitempty" enum:"auto,run_after,skip" default:"auto" doc:"What becomes of slots that a clock change skips: auto, run_after or skip. Defaults to auto." example:"auto"`
+	DSTOverlap    string            `json:"dst_overlap,omitempty" enum:"auto,first,both" default:"auto" doc:"Which pass of a repeated hour counts: auto, first or both. Defaults to auto." example:"auto"`
+	CatchUpWithin string            `json:"catch_up_within,omitempty" doc:"How late a one-time schedule may be created and still fire, at once. Defaults to 0s: not at all." example:"1h"`
+	Labels        map[string]string `json:"labels,omitempty" doc:"What you find schedules by: at most 32, keys of up to 63 letters, digits and . _ - /, values of up to 200 bytes. Replaced as a whole."`
+	Job           *JobInput         `json:"job,omitempty" doc:"What a run does."`
+	Misfire       string            `json:"misfire,omitempty" doc:"What becomes of slots that passed in an outage: run_once runs the newest. Defaults to run_once." example:"run_once"`
+	Grace         string            `json:"misfire_grace,omitempty" doc:"How late a slot may be claimed and still count as on time. Defaults to 60s." example:"60s"`
+	Overlap       string            `json:"overlap,omitempty" doc:"What becomes of a slot that comes while a run is alive: skip or allow. Defaults to skip." example:"skip"`
+	Window        string            `json:"window,omitempty" doc:"How far starts may be spread after their slot. Defaults to 0s; @hourly, @daily, @weekly, @monthly and @yearly are spread over an hour." example:"5m"`
+	Exact         bool              `json:"exact,omitempty" doc:"Keeps such a macro on its nominal time. Defaults to false."`
+	Timeout       string            `json:"timeout,omitempty" doc:"How long one attempt may take; 0s is no limit. Defaults to 15m, for http to 60s." example:"15m"`
+	MaxAttempts   int               `json:"max_attempts,omitempty" minimum:"1" doc:"Attempts before a run is dead, the first included. Defaults to 5." example:"5"`
+	Paused        *bool             `json:"paused,omitempty" doc:"Whether it is paused. Defaults to false; an existing schedule stays as it is."`
 }
 
 // JobInput is a job by queue and payload, or by http alone, which is the queue
@@ -59,32 +60,43 @@ type Job struct {
 
 // Schedule is a schedule as the API shows it: durations are text, times UTC.
 type Schedule struct {
-	ID             string     `json:"id" doc:"A UUID that sorts by creation."`
-	Name           string     `json:"name"`
-	Spec           string     `json:"spec" doc:"The normalized spec."`
-	TimeZone       string     `json:"time_zone" doc:"An IANA zone name; empty is UTC."`
-	Anchor         *time.Time `json:"anchor,omitempty" doc:"The origin of an interval or the instant of a one-time schedule."`
-	TimeZoneTarget string     `json:"time_zone_target,omitempty" doc:"The zone that time_zone stands for, if it is a legacy name."`
-	DSTGap         string     `json:"dst_gap" enum:"auto,run_after,skip"`
-	DSTOverlap     string     `json:"dst_overlap" enum:"auto,first,both"`
-	DST            *DST       `json:"dst,omitempty" doc:"How the spec meets clock changes, with auto resolved."`
-	CatchUpWithin  string     `json:"catch_up_within"`
-	Hint           string     `json:"hint,omitempty" doc:"What the spec may not say plainly."`
-	Job            Job        `json:"job"`
-	Misfire        string     `json:"misfire"`
-	MisfireGrace   string     `json:"misfire_grace"`
-	Overlap        string     `json:"overlap"`
-	Window         string     `json:"window"`
-	Exact          bool       `json:"exact" doc:"Whether a macro is kept on its nominal time."`
-	Spread         string     `json:"spread" doc:"How far starts are spread after their slot: the window, or an hour for a macro that is not exact."`
-	Timeout        string     `json:"timeout"`
-	MaxAttempts    int        `json:"max_attempts"`
-	State          string     `json:"state" enum:"active,paused,completed"`
+	ID             string            `json:"id" doc:"A UUID that sorts by creation."`
+	Name           string            `json:"name"`
+	Spec           string            `json:"spec" doc:"The normalized spec."`
+	TimeZone       string            `json:"time_zone" doc:"An IANA zone name; empty is UTC."`
+	Anchor         *time.Time        `json:"anchor,omitempty" doc:"The origin of an interval or the instant of a one-time schedule."`
+	TimeZoneTarget string            `json:"time_zone_target,omitempty" doc:"The zone that time_zone stands for, if it is a legacy name."`
+	DSTGap         string            `json:"dst_gap" enum:"auto,run_after,skip"`
+	DSTOverlap     string            `json:"dst_overlap" enum:"auto,first,both"`
+	DST            *DST              `json:"dst,omitempty" doc:"How the spec meets clock changes, with auto resolved."`
+	CatchUpWithin  string            `json:"catch_up_within"`
+	Hint           string            `json:"hint,omitempty" doc:"What the spec may not say plainly."`
+	Labels         map[string]string `json:"labels" nullable:"false" doc:"What its owner finds it by."`
+	Job            Job               `json:"job"`
+	Misfire        string            `json:"misfire"`
+	MisfireGrace   string            `json:"misfire_grace"`
+	Overlap        string            `json:"overlap"`
+	Window         string            `json:"window"`
+	Exact          bool              `json:"exact" doc:"Whether a macro is kept on its nominal time."`
+	Spread         string            `json:"spread" doc:"How far starts are spread after their slot: the window, or an hour for a macro that is not exact."`
+	Timeout        string            `json:"timeout"`
+	MaxAttempts    int               `json:"max_attempts"`
+	State          string            `json:"state" enum:"active,paused,completed"`
 	// NextRunAt is nil while the schedule is paused or completed.
 	NextRunAt *time.Time `json:"next_run_at" doc:"When the next run is due, the spread included; null if paused or completed."`
-	Version   int64      `json:"version" doc:"Rises with every edit, pause and resume."`
-	CreatedAt time.Time  `json:"created_at"`
-	UpdatedAt time.Time  `json:"updated_at"`
+	// LastRun is nil before the first run.
+	LastRun   *LastRun  `json:"last_run" doc:"The last run that was admitted; null before the first."`
+	LastState *string   `json:"last_state" doc:"The state of that run; null before the first, and once its history has expired."`
+	Version   int64     `json:"version" doc:"Rises with every edit, pause and resume."`
+	CreatedAt time.Time `json:"created_at"`
+	UpdatedAt time.Time `json:"updated_at"`
+}
+
+// LastRun is the last run of a schedule that was admitted, which skipped slots
+// are not.
+type LastRun struct {
+	ID           string    `json:"id"`
+	ScheduledFor time.Time `json:"scheduled_for" doc:"Its slot."`
 }
 
 // DST is how a spec meets clock changes.
@@ -108,13 +120,24 @@ func showSchedule(s core.Scheduled) Schedule {
 		DSTGap: cmp.Or(string(c.DSTGap), auto), DSTOverlap: cmp.Or(string(c.DSTOverlap), auto),
 		CatchUpWithin: core.FormatDuration(c.CatchUpWithin), Exact: c.Exact, Spread: core.FormatDuration(c.Spread()),
 		TimeZoneTarget: linkTarget(c.TimeZone),
+		Labels:         c.Labels,
 		Job:            Job{Queue: c.Job.Queue, Payload: c.Job.Payload},
 		Misfire:        string(c.Misfire), MisfireGrace: core.FormatDuration(c.MisfireGrace), Overlap: string(c.Overlap),
 		Window: core.FormatDuration(c.Window), Timeout: core.FormatDuration(c.Timeout), MaxAttempts: c.MaxAttempts,
 		State: string(s.State()), Version: c.Version, CreatedAt: c.CreatedAt.UTC(), UpdatedAt: c.UpdatedAt.UTC(),
 	}
+	if shown.Labels == nil {
+		shown.Labels = map[string]string{}
+	}
 	if parsed, err := spec.Load(c); err == nil { // else it was parked with an alert
 		shown.DST, shown.Hint = showDST(parsed.DST), parsed.Hint
+	}
+	if last := s.Timer.LastRun; !last.IsZero() {
+		shown.LastRun = &LastRun{core.RunKey{Region: c.Region, ScheduleID: c.ID, Slot: last}.ID(), last.UTC()}
+		if s.LastState != "" {
+			state := string(s.LastState)
+			shown.LastState = &state
+		}
 	}
 	if s.Timer.FireAt.Before(core.Forever) {
 		shown.NextRunAt = optional(s.Timer.FireAt)

@@ -1,8 +1,14 @@
 package api
 
 import (
+	"bytes"
+	"crypto/sha256"
 	"encoding/base64"
+	"encoding/binary"
+	"net/url"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -39,40 +45,54 @@ func limitParam() []*huma.Param {
 
 // cursorVersion is the first byte of a cursor, so that a later form can be told
 // apart.
-const cursorVersion = 1
+const cursorVersion = 2
 
-// formatCursor encodes where a list of schedules goes on.
-func formatCursor(last uuid.UUID) string {
-	return base64.RawURLEncoding.EncodeToString(append([]byte{cursorVersion}, last[:]...))
+// listing is what a cursor belongs to: which list, of which tenant, through which
+// filter. Of another one it would skip items or repeat them.
+type listing struct {
+	name   string
+	tenant uuid.UUID
+	filter url.Values
 }
 
-// parseCursor accepts exactly what formatCursor wrote. The empty text is the
-// first page.
-func parseCursor(text string) (uuid.UUID, error) {
+// bind returns bytes that change with the listing. They are no secret: the tenant
+// of a request comes from its key alone.
+func (l listing) bind() []byte {
+	sum := sha256.Sum256([]byte(l.name + "\n" + l.tenant.String() + "\n" + l.filter.Encode()))
+	return sum[:8]
+}
+
+// format encodes where the listing goes on.
+func (l listing) format(position []byte) string {
+	return base64.RawURLEncoding.EncodeToString(slices.Concat([]byte{cursorVersion}, l.bind(), position))
+}
+
+// parse returns the position of size bytes that format encoded, nil for the empty
+// text, which is the first page.
+func (l listing) parse(text string, size int) ([]byte, error) {
 	if text == "" {
-		return uuid.UUID{}, nil
+		return nil, nil
 	}
-	b, err := base64.RawURLEncoding.DecodeString(text)
-	if err != nil || len(b) != 17 || b[0] != cursorVersion {
-		return uuid.UUID{}, core.Invalid("cursor", "is not a cursor of this list; take next_cursor as it is, or leave it out to begin anew")
+	b, err := base64.RawURLEncoding.Strict().DecodeString(text)
+	if err != nil || len(b) != 9+size || b[0] != cursorVersion || !bytes.Equal(b[1:9], l.bind()) {
+		return nil, core.Invalid("cursor", "is not a cursor of this list with these filters; take next_cursor as it is, or leave it out to begin anew")
 	}
-	last := uuid.UUID(b[1:])
-	if formatCursor(last) != text {
-		return uuid.UUID{}, core.Invalid("cursor", "is not a cursor of this list; take next_cursor as it is, or leave it out to begin anew")
-	}
-	return last, nil
+	return b[9:], nil
 }
 
-// parseBefore reads the exclusive upper bound of a list of runs. The empty text
-// is the first page. The database has microseconds: a finer bound is rounded up,
-// so that it stays exclusive.
-func parseBefore(text string) (time.Time, error) {
+func formatSlot(t time.Time) []byte { return binary.BigEndian.AppendUint64(nil, uint64(t.UnixMicro())) }
+
+func parseSlot(b []byte) time.Time { return time.UnixMicro(int64(binary.BigEndian.Uint64(b))).UTC() }
+
+// parseBound reads a bound of slots; the empty text is none. The database has
+// microseconds: a finer bound is rounded up, so that it keeps its meaning.
+func parseBound(field, text string) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
 	}
 	t, ok := parseTime(text)
 	if !ok {
-		return time.Time{}, core.Invalid("before", `must be a time such as "2027-01-05T09:00:00Z"`)
+		return time.Time{}, core.Invalid(field, `must be a time such as "2027-01-05T09:00:00Z"`)
 	}
 	t = t.Add(time.Microsecond - 1).Truncate(time.Microsecond)
 	if t.IsZero() {
@@ -90,8 +110,6 @@ func parseTime(text string) (time.Time, bool) {
 	return t.UTC(), true
 }
 
-func formatTime(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
-
 // parseID reads a schedule's id in its one canonical form; any other text names
 // no schedule.
 func parseID(text string) (uuid.UUID, error) {
@@ -102,16 +120,47 @@ func parseID(text string) (uuid.UUID, error) {
 	return id, nil
 }
 
-// page makes a list of items that were asked for with one more than the limit:
-// that one tells whether there is a next page.
-func page[T, S any](found []T, limit int, show func(T) S, cursor func(T) string) List[S] {
-	list := List[S]{Items: make([]S, 0, min(len(found), limit))}
-	for i := range found[:min(len(found), limit)] {
-		list.Items = append(list.Items, show(found[i]))
+// list makes a page of items, which goes on at next.
+func list[T, S any](found []T, more bool, show func(T) S, next func() string) List[S] {
+	l := List[S]{Items: make([]S, 0, len(found))}
+	for i := range found {
+		l.Items = append(l.Items, show(found[i]))
 	}
-	if len(found) > limit {
-		next := cursor(found[limit-1])
-		list.NextCursor = &next
+	if more {
+		cursor := next()
+		l.NextCursor = &cursor
 	}
-	return list
+	return l
+}
+
+// states reads a list of states with commas between them.
+func states[S ~string](field, text string, known ...S) ([]S, error) {
+	if text == "" {
+		return nil, nil
+	}
+	var out []S
+	for _, word := range strings.Split(text, ",") {
+		s := S(strings.TrimSpace(word))
+		if s == failed {
+			s = S(core.RunDead)
+		}
+		if !slices.Contains(known, s) {
+			return nil, core.Invalid(field, "must be one or more of %s, with commas between them", joined(known))
+		}
+		if !slices.Contains(out, s) {
+			out = append(out, s)
+		}
+	}
+	return out, nil
+}
+
+// failed is another word for dead, which people look for.
+const failed = "failed"
+
+func joined[S ~string](words []S) string {
+	texts := make([]string, len(words))
+	for i, w := range words {
+		texts[i] = string(w)
+	}
+	return strings.Join(texts, ", ")
 }

@@ -11,16 +11,10 @@ import (
 )
 
 type (
-	runsInput struct {
-		ID     string `path:"id" doc:"The schedule's id."`
-		Limit  string `query:"limit"`
-		Before string `query:"before" doc:"Only runs whose slot is before this time, RFC 3339. The next_cursor of the page before is one."`
-	}
 	runID struct {
 		ID string `path:"id" doc:"The run's id: run_..."`
 	}
-	runsOutput struct{ Body List[Run] }
-	runOutput  struct{ Body RunDetail }
+	runOutput struct{ Body RunDetail }
 
 	triggerOutput struct {
 		Location string `header:"Location" doc:"The path of the run."`
@@ -35,10 +29,6 @@ func (a *api) addRuns() {
 		Summary: "Run a schedule at once", DefaultStatus: http.StatusAccepted,
 		Description: "Refused as run_live while a run is alive and overlap is not allow. Works on a paused schedule, too.",
 	}}, a.trigger)
-	handle(a, operation{scope: scopeRead, Operation: huma.Operation{
-		OperationID: "listRuns", Method: http.MethodGet, Path: "/v1/schedules/{id}/runs", Tags: tags,
-		Summary: "List a schedule's runs, newest slot first", Parameters: limitParam(),
-	}}, a.runs)
 	handle(a, operation{scope: scopeRead, Operation: huma.Operation{
 		OperationID: "getRun", Method: http.MethodGet, Path: "/v1/runs/{id}", Tags: tags,
 		Summary: "Show a run with its failed attempts",
@@ -55,26 +45,6 @@ func (a *api) trigger(ctx context.Context, tenant uuid.UUID, in *scheduleID) (*t
 		return nil, err
 	}
 	return &triggerOutput{Location: "/v1/runs/" + run.Key.ID(), Body: showRun(run)}, nil
-}
-
-func (a *api) runs(ctx context.Context, tenant uuid.UUID, in *runsInput) (*runsOutput, error) {
-	id, err := parseID(in.ID)
-	if err != nil {
-		return nil, err
-	}
-	limit, err := parseLimit(in.Limit)
-	if err != nil {
-		return nil, err
-	}
-	before, err := parseBefore(in.Before)
-	if err != nil {
-		return nil, err
-	}
-	found, err := a.service.Runs(ctx, tenant, id, core.Page{Limit: limit + 1, Before: before})
-	if err != nil {
-		return nil, err
-	}
-	return &runsOutput{page(found, limit, showRun, func(r core.Run) string { return formatTime(r.Key.Slot) })}, nil
 }
 
 func (a *api) run(ctx context.Context, tenant uuid.UUID, in *runID) (*runOutput, error) {

@@ -24,16 +24,11 @@ type (
 		ID      string `path:"id" doc:"The schedule's id."`
 		RawBody []byte
 	}
-	listInput struct {
-		Limit  string `query:"limit"`
-		Cursor string `query:"cursor" doc:"The next_cursor of the page before."`
-	}
 	scheduleOutput struct{ Body Schedule }
 	createOutput   struct {
 		Location string `header:"Location" doc:"The path of the schedule."`
 		Body     Schedule
 	}
-	listOutput struct{ Body List[Schedule] }
 )
 
 const (
@@ -50,10 +45,6 @@ func (a *api) addSchedules() {
 		Summary: "Create a schedule", DefaultStatus: http.StatusCreated,
 		RequestBody: a.bodyOf(mediaJSON, "name", "spec", "job"),
 	}}, a.create)
-	handle(a, operation{scope: scopeRead, Operation: huma.Operation{
-		OperationID: "listSchedules", Method: http.MethodGet, Path: "/v1/schedules", Tags: tags,
-		Summary: "List schedules, oldest first", Parameters: limitParam(),
-	}}, a.list)
 	handle(a, operation{scope: scopeRead, Operation: huma.Operation{
 		OperationID: "getSchedule", Method: http.MethodGet, Path: "/v1/schedules/{id}", Tags: tags,
 		Summary: "Show a schedule",
@@ -140,22 +131,6 @@ func asSent(err error, body input) error {
 	}
 	p.Field = "job.http" + rest
 	return p
-}
-
-func (a *api) list(ctx context.Context, tenant uuid.UUID, in *listInput) (*listOutput, error) {
-	limit, err := parseLimit(in.Limit)
-	if err != nil {
-		return nil, err
-	}
-	after, err := parseCursor(in.Cursor)
-	if err != nil {
-		return nil, err
-	}
-	found, err := a.service.List(ctx, tenant, core.Page{Limit: limit + 1, After: after})
-	if err != nil {
-		return nil, err
-	}
-	return &listOutput{page(found, limit, showSchedule, func(s core.Scheduled) string { return formatCursor(s.Schedule.ID) })}, nil
 }
 
 func (a *api) get(ctx context.Context, tenant uuid.UUID, in *scheduleID) (*scheduleOutput, error) {

@@ -79,10 +79,10 @@ func (s *stage) edit(id uuid.UUID) {
 
 func (s *stage) runs(id uuid.UUID) []core.Run {
 	s.Helper()
-	got, err := s.db.Runs(s.Context(), s.tenant, id, core.Page{Limit: 1000})
+	got, err := s.db.Runs(s.Context(), s.tenant, id, core.RunQuery{Limit: 1000})
 	s.must(err)
-	slices.Reverse(got)
-	return got
+	slices.Reverse(got.Items)
+	return got.Items
 }
 
 // claim runs a claimer until the returned function is called. Nobody starts the

@@ -56,6 +56,11 @@ func checkContent(s *core.Schedule) error {
 	if err := checkText(s.Name, s.Spec, s.TimeZone, s.Job.Queue); err != nil {
 		return err
 	}
+	for key, value := range s.Labels {
+		if err := checkText(key, value); err != nil {
+			return err
+		}
+	}
 	return checkJSON(s.Job.Payload)
 }
 

@@ -50,7 +50,7 @@ func (s *Store) Named(ctx context.Context, tenant uuid.UUID, names []string) ([]
 	var out []core.Scheduled
 	for id := range s.schedules {
 		if sch, t, ok := s.living(tenant, id); ok && slices.Contains(names, sch.Name) {
-			out = append(out, whole(sch, t, now))
+			out = append(out, s.whole(sch, t, now))
 		}
 	}
 	return out, nil

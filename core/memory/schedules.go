@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"slices"
+	"maps"
 	"time"
 
 	"github.com/google/uuid"
@@ -59,6 +59,10 @@ func (s *Store) put(c core.Schedule, nextAt, done, now time.Time) {
 // stored returns a schedule that shares nothing with the caller's.
 func stored(c core.Schedule) core.Schedule {
 	c.Job.Payload = bytes.Clone(c.Job.Payload)
+	c.Labels = maps.Clone(c.Labels)
+	if len(c.Labels) == 0 {
+		c.Labels = nil
+	}
 	c.Anchor = micro(c.Anchor)
 	return c
 }
@@ -73,8 +77,12 @@ func (s *Store) nameTaken(c *core.Schedule) bool {
 	return false
 }
 
-func whole(sch *schedule, t *timer, now time.Time) core.Scheduled {
-	return core.Scheduled{Schedule: stored(sch.Schedule), Timer: t.Timer, Now: now}
+func (s *Store) whole(sch *schedule, t *timer, now time.Time) core.Scheduled {
+	out := core.Scheduled{Schedule: stored(sch.Schedule), Timer: t.Timer, Now: now}
+	if p := s.last(t); p != nil {
+		out.LastState = p.State
+	}
+	return out
 }
 
 // Get implements core.ScheduleStore.
@@ -88,26 +96,7 @@ func (s *Store) Get(ctx context.Context, tenant, id uuid.UUID) (core.Scheduled, 
 	if !ok {
 		return core.Scheduled{}, core.ErrNotFound
 	}
-	out := whole(sch, t, now)
-	out.LastRunLive = s.busy(t, false)
-	return out, nil
-}
-
-// List implements core.ScheduleStore.
-func (s *Store) List(ctx context.Context, tenant uuid.UUID, p core.Page) ([]core.Scheduled, error) {
-	now, err := s.begin(ctx, "list schedules")
-	if err != nil {
-		return nil, err
-	}
-	defer s.mu.Unlock()
-	out := []core.Scheduled{}
-	for id := range s.schedules {
-		if sch, t, ok := s.living(tenant, id); ok && slices.Compare(id[:], p.After[:]) > 0 {
-			out = append(out, whole(sch, t, now))
-		}
-	}
-	slices.SortFunc(out, func(a, b core.Scheduled) int { return slices.Compare(a.Schedule.ID[:], b.Schedule.ID[:]) })
-	return out[:min(len(out), p.Limit, 1001)], nil
+	return s.whole(sch, t, now), nil
 }
 
 // guarded returns what an edit is about, if it is as the edit's plan expects.

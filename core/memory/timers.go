@@ -45,9 +45,10 @@ func (s *Store) look(marks []core.ShardMark, until time.Time, limit int) []*time
 }
 
 // planning returns a timer with what planning needs of its schedule: neither
-// payload nor dates.
+// payload nor labels nor dates.
 func (s *Store) planning(t *timer, now time.Time) core.Scheduled {
 	out := core.Scheduled{Schedule: s.schedules[t.ScheduleID].Schedule, Timer: t.Timer, Now: now}
+	out.Schedule.Labels = nil
 	out.Schedule.Job.Payload, out.Schedule.CreatedAt, out.Schedule.UpdatedAt = nil, time.Time{}, time.Time{}
 	return out
 }

@@ -32,6 +32,8 @@ type Fields struct {
 	Exact       *bool
 	Timeout     *time.Duration
 	MaxAttempts *int
+	// Labels replace those that are there.
+	Labels *map[string]string
 	// Paused is a state rather than content: Put leaves it as it is when nil.
 	Paused *bool
 }
@@ -58,6 +60,15 @@ func (s *Service) apply(f Fields, to *core.Schedule) error {
 	set(f.Timeout, &to.Timeout)
 	set(f.MaxAttempts, &to.MaxAttempts)
 	set(f.Paused, &to.Paused)
+	if f.Labels != nil {
+		if err := core.CheckLabels(*f.Labels); err != nil {
+			return err
+		}
+		to.Labels = nil // none has one form
+		if len(*f.Labels) > 0 {
+			to.Labels = *f.Labels
+		}
+	}
 	if f.Job != nil {
 		to.Job = *f.Job
 		if err := s.checkJob(to.Job); err != nil {

@@ -50,11 +50,11 @@ func (w *world) many(t *testing.T, o schedules.ManyOptions, want []string, all .
 
 func (w *world) count(t *testing.T) int {
 	t.Helper()
-	all, err := w.service.List(t.Context(), w.tenant, core.Page{Limit: 1000})
+	all, err := w.service.List(t.Context(), w.tenant, core.ScheduleQuery{Limit: 1000})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return len(all)
+	return len(all.Items)
 }
 
 // mixed is a lot with every kind of item: good, bad, one with a name that another

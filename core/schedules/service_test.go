@@ -173,8 +173,8 @@ func TestRefusals(t *testing.T) {
 			if !errors.As(err, &ce) || ce.Code != core.CodeInvalid || ce.Field != c.field {
 				t.Errorf("got %v, want field %s to be refused", err, c.field)
 			}
-			if all, err := w.service.List(t.Context(), w.tenant, core.Page{Limit: 10}); err != nil || len(all) != 0 {
-				t.Errorf("%d schedules were stored, %v", len(all), err)
+			if all, err := w.service.List(t.Context(), w.tenant, core.ScheduleQuery{Limit: 10}); err != nil || len(all.Items) != 0 {
+				t.Errorf("%d schedules were stored, %v", len(all.Items), err)
 			}
 		})
 	}
@@ -217,9 +217,9 @@ func TestWritesOfUnknownOutcome(t *testing.T) {
 			if _, err := w.service.Trigger(ctx, w.tenant, id); err != nil {
 				t.Errorf("trigger: %v", err)
 			}
-			runs, err := w.service.Runs(ctx, w.tenant, id, core.Page{Limit: 10})
-			if err != nil || len(runs) != 1 {
-				t.Errorf("%d runs after one trigger, %v", len(runs), err)
+			runs, err := w.service.Runs(ctx, w.tenant, id, core.RunQuery{Limit: 10})
+			if err != nil || len(runs.Items) != 1 {
+				t.Errorf("%d runs after one trigger, %v", len(runs.Items), err)
 			}
 			lost(w.store)
 			if err := w.service.Delete(ctx, w.tenant, id); err != nil {
@@ -270,9 +270,9 @@ func TestTriggerThatCommitsLate(t *testing.T) {
 	if err != nil {
 		t.Fatalf("trigger: %v", err)
 	}
-	runs, err := w.service.Runs(ctx, w.tenant, s.Schedule.ID, core.Page{Limit: 10})
-	if err != nil || len(runs) != 1 || runs[0].Key != run.Key {
-		t.Errorf("%d runs, %v", len(runs), err)
+	runs, err := w.service.Runs(ctx, w.tenant, s.Schedule.ID, core.RunQuery{Limit: 10})
+	if err != nil || len(runs.Items) != 1 || runs.Items[0].Key != run.Key {
+		t.Errorf("%d runs, %v", len(runs.Items), err)
 	}
 }
 
@@ -335,7 +335,7 @@ func TestTenantsAreApart(t *testing.T) {
 		"resume":  second(w.service.Resume(ctx, stranger, id)),
 		"delete":  w.service.Delete(ctx, stranger, id),
 		"trigger": second(w.service.Trigger(ctx, stranger, id)),
-		"runs":    second(w.service.Runs(ctx, stranger, id, core.Page{Limit: 10})),
+		"runs":    second(w.service.Runs(ctx, stranger, id, core.RunQuery{Limit: 10})),
 		"run": func() error {
 			_, _, err := w.service.Run(ctx, stranger, run.Key)
 			return err
@@ -375,9 +375,9 @@ func TestEditThatMovesNoSlot(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			runs, err := w.service.Runs(t.Context(), w.tenant, s.Schedule.ID, core.Page{Limit: 10})
-			if err != nil || len(runs) != 0 || !got.Timer.FireAt.Equal(s.Timer.FireAt) {
-				t.Errorf("the timer went from %s to %s, with %d rows, %v", s.Timer.FireAt, got.Timer.FireAt, len(runs), err)
+			runs, err := w.service.Runs(t.Context(), w.tenant, s.Schedule.ID, core.RunQuery{Limit: 10})
+			if err != nil || len(runs.Items) != 0 || !got.Timer.FireAt.Equal(s.Timer.FireAt) {
+				t.Errorf("the timer went from %s to %s, with %d rows, %v", s.Timer.FireAt, got.Timer.FireAt, len(runs.Items), err)
 			}
 		})
 	}

@@ -45,7 +45,7 @@ func testClaim(w *world) {
 	want := before.Timer
 	want.FireAt, want.Done, want.LastRun, want.Fence = slot.Add(time.Hour), slot, slot, 2
 	w.same("timer", want, after.Timer)
-	w.same("last run live", true, after.LastRunLive)
+	w.same("last run live", true, after.LastRunLive())
 }
 
 func testClaimGuards(w *world) {

@@ -1,8 +1,6 @@
 package storetest
 
 import (
-	"bytes"
-	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -19,6 +17,9 @@ func scheduleTests() []test {
 		{"refused values are stored nowhere", testCreateBad},
 		{"schedules are listed in pages by id", testList},
 		{"runs are listed in pages, newest first", testRuns},
+		{"filters choose schedules", testFilters},
+		{"labels are stored and replaced as a whole", testLabels},
+		{"a schedule shows the state of its last run", testLastState},
 		{"no method finds anything of another tenant", testTenants},
 		{"a trigger makes a manual run through the fence", testTrigger},
 		{"a trigger meets live runs, other fences and taken slots", testTriggerRefused},
@@ -102,55 +103,9 @@ func testCreateBad(w *world) {
 		w.same(name+" in an edit: schedule", before, w.get(id))
 		w.must(w.Store.Delete(w.ctx, w.tenant, w.deletion(id)))
 	}
-	all, err := w.Store.List(w.ctx, w.tenant, core.Page{Limit: 100})
+	all, err := w.Store.List(w.ctx, w.tenant, core.ScheduleQuery{Limit: 100})
 	w.must(err)
-	w.same("schedules", 0, len(all))
-}
-
-func testList(w *world) {
-	var want []core.Scheduled
-	for range 7 {
-		id := uuid.New()
-		w.add(func(s *core.Schedule) { s.ID = id })
-		want = append(want, w.get(id))
-	}
-	gone := w.add(nil)
-	w.must(w.Store.Delete(w.ctx, w.tenant, w.deletion(gone)))
-	slices.SortFunc(want, func(a, b core.Scheduled) int { return bytes.Compare(a.Schedule.ID[:], b.Schedule.ID[:]) })
-	var got []core.Scheduled
-	p := core.Page{Limit: 3}
-	for _, n := range []int{3, 3, 1, 0} {
-		page, err := w.Store.List(w.ctx, w.tenant, p)
-		w.must(err)
-		w.same("schedules on the page", n, len(page))
-		got = append(got, page...)
-		p.After = got[len(got)-1].Schedule.ID
-	}
-	w.same("schedules", want, got)
-}
-
-func testRuns(w *world) {
-	id := w.add(nil)
-	var want []core.Run
-	for range 5 {
-		s := w.begin(id)
-		w.end(s, core.RunDead)
-		want = append([]core.Run{w.run(s.Key)}, want...)
-	}
-	var got []core.Run
-	p := core.Page{Limit: 2}
-	for _, n := range []int{2, 2, 1, 0} {
-		page, err := w.Store.Runs(w.ctx, w.tenant, id, p)
-		w.must(err)
-		w.same("runs on the page", n, len(page))
-		got = append(got, page...)
-		p.Before = got[len(got)-1].Key.Slot
-	}
-	w.same("runs", want, got)
-	_, _, err := w.Store.Run(w.ctx, w.tenant, core.RunKey{Region: w.Region, ScheduleID: id, Slot: want[0].Key.Slot.Add(time.Second)})
-	w.fails("a slot without a run", core.ErrNotFound, err)
-	_, _, err = w.Store.Run(w.ctx, w.tenant, core.RunKey{Region: "elsewhere", ScheduleID: id, Slot: want[0].Key.Slot})
-	w.fails("a run of another region", core.ErrNotFound, err)
+	w.same("schedules", 0, len(all.Items))
 }
 
 func testTenants(w *world) {
@@ -166,12 +121,12 @@ func testTenants(w *world) {
 	w.fails("trigger", core.ErrChanged, err)
 	_, _, err = w.Store.Run(w.ctx, stranger, h.Key)
 	w.fails("run", core.ErrNotFound, err)
-	all, err := w.Store.List(w.ctx, stranger, core.Page{Limit: 10})
+	all, err := w.Store.List(w.ctx, stranger, core.ScheduleQuery{Limit: 10})
 	w.must(err)
-	w.same("schedules listed", 0, len(all))
-	runs, err := w.Store.Runs(w.ctx, stranger, id, core.Page{Limit: 10})
+	w.same("schedules listed", 0, len(all.Items))
+	runs, err := w.Store.Runs(w.ctx, stranger, id, core.RunQuery{Limit: 10})
 	w.must(err)
-	w.same("runs listed", 0, len(runs))
+	w.same("runs listed", 0, len(runs.Items))
 	w.same("schedule", before, w.get(id))
 	w.same("run", run, w.run(h.Key))
 	w.same("runs", 1, len(w.runs(id)))
@@ -221,7 +176,7 @@ func testTriggerRefused(w *world) {
 		id, h := w.reach(state, nil)
 		w.twin(id, h.Key.Slot, contrary(state))
 		before := w.get(id)
-		w.same("live while "+string(state), live, before.LastRunLive)
+		w.same("live while "+string(state), live, before.LastRunLive())
 		_, err := w.Store.Trigger(w.ctx, w.tenant, &before.Schedule, before.Timer.Fence+1, w.manual())
 		w.fails("another fence", core.ErrChanged, err)
 		if !live {

@@ -239,10 +239,10 @@ func (w *world) failed(k core.RunKey) []core.Attempt {
 // runs returns a schedule's runs, oldest slot first.
 func (w *world) runs(id uuid.UUID) []core.Run {
 	w.Helper()
-	got, err := w.Store.Runs(w.ctx, w.tenant, id, core.Page{Limit: 1000})
+	got, err := w.Store.Runs(w.ctx, w.tenant, id, core.RunQuery{Limit: 1000})
 	w.must(err)
-	slices.Reverse(got)
-	return got
+	slices.Reverse(got.Items)
+	return got.Items
 }
 
 func allShards() []core.ShardMark {

@@ -80,7 +80,14 @@ func plans(now time.Time, tenant uuid.UUID, analyzed bool) []struct {
 		{"sweep", []string{wake, day}, []any{region, shards, lows, []string{"test"}, shards, time.Second, time.Minute, time.Second, time.Minute}},
 		{"get_schedule", []string{schedule, "timers_schedule_key", day}, []any{region, tenant, ids[0]}},
 		{"named_schedules", []string{named, "timers_schedule_key"}, []any{region, tenant, names}},
-		{"list_runs", []string{day}, []any{region, tenant, ids[0], now, 100}},
+		{"list_runs", []string{day}, []any{region, tenant, ids[0], now, 100, now.AddDate(0, 0, -9)}},
+		{"filter_runs", []string{day}, []any{region, tenant, ids[0], now.AddDate(0, 0, -9), now, []string{"dead"}, 100}},
+		{"runs_by_slot", []string{day}, []any{region, tenant, ids[0], slots[:100]}},
+		{"list_schedules", []string{schedule, "timers_schedule_key", day}, []any{region, tenant, ids[0], 100}},
+		{"filter_schedules", []string{schedule, "timers_schedule_key"}, []any{
+			region, tenant, ids[0], 100, []string{"active"}, "test", "n", `{"a":"b"}`, []string{}, []string{}, []string{},
+		}},
+		{"schedules_by_id", []string{schedule, "timers_schedule_key", day}, []any{region, tenant, ids[:100]}},
 		{"trigger", []string{schedule, "timers_schedule_key", day}, []any{region, tenant, ids[0], int64(1), now}},
 	}
 }

@@ -329,9 +329,9 @@ func (w *world) run(key core.RunKey) core.Run {
 
 func (w *world) runs(id uuid.UUID) []core.Run {
 	w.Helper()
-	r, err := w.db.Runs(w.ctx, w.tenant, id, core.Page{Limit: 1000})
+	r, err := w.db.Runs(w.ctx, w.tenant, id, core.RunQuery{Limit: 1000})
 	w.must(err)
-	return r
+	return r.Items
 }
 
 func (w *world) service() *schedules.Service {

@@ -47,6 +47,7 @@ func newColumns(all []core.NewSchedule) []any {
 		each(all, func(n core.NewSchedule) int16 { return core.ShardOf(n.Schedule.ID) }),
 		each(all, func(n core.NewSchedule) time.Time { return n.NextAt }),
 		each(all, func(n core.NewSchedule) time.Time { return n.Done }),
+		text(func(s *core.Schedule) string { return writeLabels(s.Labels) }),
 	}
 }
 

@@ -184,19 +184,6 @@ func (d *DB) run(r runRow) core.Run {
 	}
 }
 
-// Runs implements core.ScheduleStore.
-func (d *DB) Runs(ctx context.Context, tenant, schedule uuid.UUID, p core.Page) ([]core.Run, error) {
-	before := p.Before
-	if before.IsZero() {
-		before = core.Forever
-	}
-	rows, err := query[runRow](ctx, d, "list_runs", d.region, pgID(tenant), pgID(schedule), before, p.Limit)
-	if err != nil {
-		return nil, err
-	}
-	return each(rows, d.run), nil
-}
-
 // Run implements core.ScheduleStore.
 func (d *DB) Run(ctx context.Context, tenant uuid.UUID, key core.RunKey) (core.Run, []core.Attempt, error) {
 	if key.Region != d.region {

@@ -2,6 +2,7 @@ package database
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"time"
 
@@ -23,7 +24,7 @@ func (d *DB) Create(ctx context.Context, s core.Schedule, nextAt, done time.Time
 	return d.exec(ctx, "create_schedule", d.region, pgID(s.ID), pgID(s.TenantID), s.Name, s.Spec, s.TimeZone, nullTime(s.Anchor),
 		s.Job.Queue, string(s.Job.Payload), string(s.Misfire), s.MisfireGrace, string(s.Overlap), s.Window, s.Timeout,
 		s.MaxAttempts, s.Paused, core.ShardOf(s.ID), nextAt, done,
-		nullText(s.DSTGap), nullText(s.DSTOverlap), s.Exact, nullDuration(s.CatchUpWithin))
+		nullText(s.DSTGap), nullText(s.DSTOverlap), s.Exact, nullDuration(s.CatchUpWithin), writeLabels(s.Labels))
 }
 
 // scheduleRow is a whole schedule with its timer.
@@ -32,11 +33,36 @@ type scheduleRow struct {
 	Payload   []byte
 	CreatedAt time.Time
 	UpdatedAt time.Time
+	Labels    []byte
+	LastState *string
+}
+
+// writeLabels returns labels as the database keeps them.
+func writeLabels(labels map[string]string) string {
+	if len(labels) == 0 {
+		return "{}"
+	}
+	text, err := json.Marshal(labels)
+	if err != nil {
+		return "{}" // impossible: strings always have a form
+	}
+	return string(text)
+}
+
+// readLabels decodes what writeLabels encoded, nil for none.
+func readLabels(text []byte) map[string]string {
+	var labels map[string]string
+	if err := json.Unmarshal(text, &labels); err != nil || len(labels) == 0 {
+		return nil
+	}
+	return labels
 }
 
 func (d *DB) whole(r *scheduleRow) core.Scheduled {
 	s := r.scheduled(d.region)
 	s.Schedule.Job.Payload = r.Payload
+	s.LastState = core.RunState(fromNull(r.LastState))
+	s.Schedule.Labels = readLabels(r.Labels)
 	s.Schedule.CreatedAt = r.CreatedAt.UTC()
 	s.Schedule.UpdatedAt = r.UpdatedAt.UTC()
 	return s
@@ -44,29 +70,14 @@ func (d *DB) whole(r *scheduleRow) core.Scheduled {
 
 // Get implements core.ScheduleStore.
 func (d *DB) Get(ctx context.Context, tenant, id uuid.UUID) (core.Scheduled, error) {
-	type row struct {
-		scheduleRow
-		LastRunLive bool
-	}
-	rows, err := query[row](ctx, d, "get_schedule", d.region, pgID(tenant), pgID(id))
+	rows, err := query[scheduleRow](ctx, d, "get_schedule", d.region, pgID(tenant), pgID(id))
 	if err != nil {
 		return core.Scheduled{}, err
 	}
 	if len(rows) == 0 {
 		return core.Scheduled{}, core.ErrNotFound
 	}
-	s := d.whole(&rows[0].scheduleRow)
-	s.LastRunLive = rows[0].LastRunLive
-	return s, nil
-}
-
-// List implements core.ScheduleStore.
-func (d *DB) List(ctx context.Context, tenant uuid.UUID, p core.Page) ([]core.Scheduled, error) {
-	rows, err := query[scheduleRow](ctx, d, "list_schedules", d.region, pgID(tenant), pgID(p.After), p.Limit)
-	if err != nil {
-		return nil, err
-	}
-	return each(rows, func(r scheduleRow) core.Scheduled { return d.whole(&r) }), nil
+	return d.whole(&rows[0]), nil
 }
 
 // settleRows returns the rows of an edit as arrays.
@@ -86,7 +97,7 @@ func (d *DB) Apply(ctx context.Context, tenant uuid.UUID, e core.Edit) error {
 		s.Name, s.Spec, s.TimeZone, nullTime(s.Anchor), s.Job.Queue, string(s.Job.Payload), s.MisfireGrace, string(s.Overlap),
 		s.Window, s.Timeout, s.MaxAttempts, s.Paused, nextAt, nullTime(e.Done), string(e.OnBusy), nullTime(e.LastRun),
 		p.slots, p.froms, p.counts, p.skipped, p.causes, p.reasons, p.queues, p.maxAttempts, string(s.Misfire),
-		nullText(s.DSTGap), nullText(s.DSTOverlap), s.Exact, nullDuration(s.CatchUpWithin))
+		nullText(s.DSTGap), nullText(s.DSTOverlap), s.Exact, nullDuration(s.CatchUpWithin), writeLabels(s.Labels))
 	if err != nil {
 		return err
 	}

@@ -125,7 +125,7 @@ func TestLifeOfASchedule(t *testing.T) {
 	out := s.ok("schedules", "create", "--name", "report", "--spec", "0 3 * * *", "--time-zone", "Europe/Berlin", "--command", "make report",
 		"--overlap", "allow", "--timeout", "90s", "--max-attempts", "2", "--window", "5m")
 	matches(t, `created report: `+uuidText+`; next run at `+timeText+"\n", out)
-	matches(t, uuidText+"\treport\tactive\t0 3 \\* \\* \\*\tEurope/Berlin\t"+timeText+"\n", s.ok("schedules", "list"))
+	matches(t, uuidText+"\treport\tactive\t0 3 \\* \\* \\*\tEurope/Berlin\tnone\t"+timeText+"\n", s.ok("schedules", "list"))
 	var got api.Schedule
 	if err := json.Unmarshal([]byte(s.ok("schedules", "get", "report", "--json")), &got); err != nil {
 		t.Fatal(err)
@@ -152,13 +152,13 @@ func TestTablesOnATerminal(t *testing.T) {
 	s.terminal = true
 	s.ok("schedules", "create", "--name", "a", "--spec", "every 15m", "--queue", "mails", "--payload", `{"to": [1]}`)
 	s.ok("schedules", "create", "--name", "b", "--spec", "@daily", "--queue", "mails")
-	matches(t, `ID +NAME  STATE   SPEC +TIME ZONE  NEXT RUN
-`+uuidText+`  a     active  every 15m +`+timeText+`
-`+uuidText+`  b     active  @daily +`+timeText+`
+	matches(t, `ID +NAME  STATE   SPEC +TIME ZONE  LAST RUN  NEXT RUN
+`+uuidText+`  a     active  every 15m +UTC +none +`+timeText+`
+`+uuidText+`  b     active  @daily +UTC +none +`+timeText+`
 `, s.ok("schedules", "list"))
 	matches(t, `(?s)id +`+uuidText+`\nname +a\nstate +active\n.*payload +\{"to":\[1\]\}\n.*max attempts +5\n.*`, s.ok("schedules", "get", "a"))
 	r := s.run("schedules", "list", "--limit", "1")
-	matches(t, `there are more: go on with --cursor [A-Za-z0-9_-]{23}`+"\n", r.err)
+	matches(t, `there are more: go on with --cursor [A-Za-z0-9_-]{34}`+"\n", r.err)
 	cursor := strings.Fields(r.err)[7]
 	if out := s.ok("schedules", "list", "--cursor", cursor); strings.Contains(out, " a ") || !strings.Contains(out, " b ") {
 		t.Errorf("second page is %s", out)
@@ -194,7 +194,7 @@ func TestRuns(t *testing.T) {
 		t.Errorf("%+v %v", detail, err)
 	}
 	var list api.List[api.Run]
-	if err := json.Unmarshal([]byte(s.ok("runs", "list", "a", "--json", "--before", "2020-01-01T00:00:00Z")), &list); err != nil || len(list.Items) != 0 {
+	if err := json.Unmarshal([]byte(s.ok("runs", "list", "a", "--json", "--to", "2020-01-01T00:00:00Z")), &list); err != nil || len(list.Items) != 0 {
 		t.Errorf("%+v %v", list, err)
 	}
 	if r := s.run("runs", "get", "run_x"); r.code != 1 || r.err != "fencepost: no such schedule or run\n" {

@@ -144,7 +144,7 @@ type importer struct {
 }
 
 func (i *importer) readKnown(ctx context.Context) error {
-	for s, err := range i.client.AllSchedules(ctx) {
+	for s, err := range i.client.AllSchedules(ctx, client.ScheduleFilter{}) {
 		if err != nil {
 			return err
 		}

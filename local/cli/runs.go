@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -19,14 +20,25 @@ func newRuns(a *app) *cobra.Command {
 }
 
 func newRunsList(a *app) *cobra.Command {
-	var limit int
-	var before string
+	var page client.Page
+	var filter client.RunFilter
+	var from, to string
 	cmd := a.onSchedule(&cobra.Command{
 		Use:     "list SCHEDULE",
 		Short:   "List a schedule's runs, newest first, by its id or name",
-		Example: "  fencepost runs list nightly-report --limit 20",
+		Example: "  fencepost runs list nightly-report --state dead --limit 20",
 	}, func(ctx context.Context, cmd *cobra.Command, c *client.Client, s api.Schedule) error {
-		list, err := c.Runs(ctx, s.ID, before, limit)
+		err := checkPage(page)
+		if err != nil {
+			return err
+		}
+		if filter.From, err = parseFlagTime("from", from); err != nil {
+			return err
+		}
+		if filter.To, err = parseFlagTime("to", to); err != nil {
+			return err
+		}
+		list, err := c.Runs(ctx, s.ID, filter, page)
 		if err != nil {
 			return err
 		}
@@ -35,9 +47,24 @@ func newRunsList(a *app) *cobra.Command {
 		}
 		return a.printRuns(list)
 	})
-	cmd.Flags().IntVar(&limit, "limit", 100, "print at most this many, up to 1000")
-	cmd.Flags().StringVar(&before, "before", "", "only runs whose slot is before this RFC 3339 time")
+	f := cmd.Flags()
+	addPage(f, &page)
+	f.StringSliceVar(&filter.States, "state", nil, "only runs in these states, such as dead,skipped")
+	f.StringVar(&from, "from", "", "only runs whose slot is not before this RFC 3339 time")
+	f.StringVar(&to, "to", "", "only runs whose slot is before this RFC 3339 time")
 	return cmd
+}
+
+// parseFlagTime reads the time of a flag; empty is zero.
+func parseFlagTime(name, text string) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	t, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return t, usageError("--%s must be a time such as 2026-12-01T00:00:00Z", name)
+	}
+	return t, nil
 }
 
 func (a *app) printRuns(list api.List[api.Run]) error {
@@ -52,7 +79,7 @@ func (a *app) printRuns(list api.List[api.Run]) error {
 	if err := a.printTable(headings, rows); err != nil {
 		return err
 	}
-	return a.more(list.NextCursor, "before")
+	return a.more(list.NextCursor)
 }
 
 // why says why a run did not succeed, and how many slots a skipped row is.

@@ -1,12 +1,18 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
+	"github.com/fencepost/fencepost/core"
 	"github.com/fencepost/fencepost/core/api"
 	"github.com/fencepost/fencepost/core/api/client"
 	"github.com/fencepost/fencepost/local/terminal"
@@ -38,19 +44,22 @@ func asJSON(cmd *cobra.Command) bool {
 }
 
 func newSchedulesList(a *app) *cobra.Command {
-	var limit int
-	var cursor string
+	var page client.Page
+	var filter client.ScheduleFilter
 	cmd := &cobra.Command{
 		Use:     "list",
 		Short:   "List schedules, oldest first",
-		Example: "  fencepost schedules list\n  fencepost schedules list --json | jq '.items[].name'",
+		Example: "  fencepost schedules list --state paused --label team=payments,!legacy\n  fencepost schedules list --json | jq '.items[].name'",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := checkPage(page); err != nil {
+				return err
+			}
 			c, err := a.connect()
 			if err != nil {
 				return err
 			}
-			list, err := c.Schedules(cmd.Context(), cursor, limit)
+			list, err := c.Schedules(cmd.Context(), filter, page)
 			if err != nil {
 				return err
 			}
@@ -60,28 +69,58 @@ func newSchedulesList(a *app) *cobra.Command {
 			return a.printSchedules(list)
 		},
 	}
-	cmd.Flags().IntVar(&limit, "limit", 100, "print at most this many, up to 1000")
-	cmd.Flags().StringVar(&cursor, "cursor", "", "go on where the list before ended")
+	f := cmd.Flags()
+	addPage(f, &page)
+	f.StringSliceVar(&filter.States, "state", nil, "only schedules in these states: active, paused, completed")
+	f.StringVar(&filter.Queue, "queue", "", "only schedules whose job names this queue")
+	f.StringVar(&filter.NamePrefix, "name-prefix", "", "only schedules whose name begins so")
+	f.StringVarP(&filter.Labels, "label", "l", "", "only schedules whose labels meet these conditions: key=value, key!=value, key, !key")
 	return cmd
+}
+
+// addPage adds the flags of a list.
+func addPage(f *pflag.FlagSet, p *client.Page) {
+	f.IntVar(&p.Limit, "limit", 100, "print at most this many, up to 1000")
+	f.StringVar(&p.Cursor, "cursor", "", "go on where the list before ended, with the same filters")
 }
 
 func (a *app) printSchedules(list api.List[api.Schedule]) error {
 	rows := make([][]string, len(list.Items))
 	for i, s := range list.Items {
-		rows[i] = []string{s.ID, shortText(s.Name), s.State, s.Spec, s.TimeZone, showTime(s.NextRunAt)}
+		rows[i] = []string{s.ID, shortText(s.Name), s.State, s.Spec, cmp.Or(s.TimeZone, utc), lastState(s), showTime(s.NextRunAt)}
 	}
-	if err := a.printTable([]string{"ID", "NAME", "STATE", "SPEC", "TIME ZONE", "NEXT RUN"}, rows); err != nil {
+	if err := a.printTable([]string{"ID", "NAME", "STATE", "SPEC", "TIME ZONE", "LAST RUN", "NEXT RUN"}, rows); err != nil {
 		return err
 	}
-	return a.more(list.NextCursor, "cursor")
+	return a.more(list.NextCursor)
+}
+
+// checkPage refuses a limit that the client would take for none.
+func checkPage(p client.Page) error {
+	if p.Limit == 0 {
+		return core.Invalid("limit", "must be a whole number from 1 to 1000")
+	}
+	return nil
+}
+
+// lastState says what became of the last run.
+func lastState(s api.Schedule) string {
+	switch {
+	case s.LastRun == nil:
+		return "none"
+	case s.LastState == nil:
+		return "expired"
+	default:
+		return *s.LastState
+	}
 }
 
 // more tells a person how to see the next page.
-func (a *app) more(next *string, flag string) error {
+func (a *app) more(next *string) error {
 	if next == nil {
 		return nil
 	}
-	_, err := fmt.Fprintf(a.Err, "there are more: go on with --%s %s\n", flag, *next)
+	_, err := fmt.Fprintf(a.Err, "there are more: go on with --cursor %s\n", *next)
 	return err
 }
 
@@ -118,6 +157,7 @@ func (a *app) printSchedule(cmd *cobra.Command, s api.Schedule) error {
 	}
 	return a.printFields([][2]string{
 		{"id", s.ID}, {"name", s.Name}, {"state", s.State}, {"next run", showTime(s.NextRunAt)},
+		{"last run", lastRun(s)}, {"labels", showLabels(s.Labels)},
 		{"spec", s.Spec}, {"time zone", s.TimeZone}, {"anchor", showTime(s.Anchor)},
 		{"clock changes", clockChanges(s)}, {"catch up within", s.CatchUpWithin}, {"window", s.Window}, {"spread", s.Spread},
 		{"queue", s.Job.Queue}, {"payload", compact(s.Job.Payload)},
@@ -126,6 +166,21 @@ func (a *app) printSchedule(cmd *cobra.Command, s api.Schedule) error {
 		{"version", strconv.FormatInt(s.Version, 10)}, {"created", showTime(&s.CreatedAt)}, {"updated", showTime(&s.UpdatedAt)},
 		{"hint", s.Hint},
 	})
+}
+
+func lastRun(s api.Schedule) string {
+	if s.LastRun == nil {
+		return ""
+	}
+	return showTime(&s.LastRun.ScheduledFor) + " " + lastState(s)
+}
+
+func showLabels(labels map[string]string) string {
+	var parts []string
+	for _, key := range slices.Sorted(maps.Keys(labels)) {
+		parts = append(parts, key+"="+labels[key])
+	}
+	return strings.Join(parts, ",")
 }
 
 func clockChanges(s api.Schedule) string {

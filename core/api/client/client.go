@@ -9,17 +9,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"iter"
 	"net"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 	"time"
 
-	"github.com/google/uuid"
-
-	"github.com/fencepost/fencepost/core"
 	"github.com/fencepost/fencepost/core/api"
 )
 
@@ -67,55 +62,6 @@ func New(base, key string) (*Client, error) {
 	}, nil
 }
 
-// Schedules returns a page of at most limit schedules, oldest first. The empty
-// cursor is the first page.
-func (c *Client) Schedules(ctx context.Context, cursor string, limit int) (api.List[api.Schedule], error) {
-	var list api.List[api.Schedule]
-	return list, c.do(ctx, http.MethodGet, "/v1/schedules?"+query(limit, "cursor", cursor), nil, &list)
-}
-
-// AllSchedules yields every schedule, page by page, and ends with the first
-// error.
-func (c *Client) AllSchedules(ctx context.Context) iter.Seq2[api.Schedule, error] {
-	return func(yield func(api.Schedule, error) bool) {
-		cursor := ""
-		for range maxPages {
-			list, err := c.Schedules(ctx, cursor, pageLimit)
-			if err != nil {
-				yield(api.Schedule{}, err)
-				return
-			}
-			for _, s := range list.Items {
-				if !yield(s, nil) {
-					return
-				}
-			}
-			if list.NextCursor == nil {
-				return
-			}
-			cursor = *list.NextCursor
-		}
-		yield(api.Schedule{}, fmt.Errorf("list schedules: more than %d pages", maxPages))
-	}
-}
-
-// Find returns the schedule with this id or, if there is none, with this name.
-// A name is found by reading the list, which takes a while if it is long.
-func (c *Client) Find(ctx context.Context, idOrName string) (api.Schedule, error) {
-	if id, err := uuid.Parse(idOrName); err == nil && id.String() == idOrName {
-		s, err := c.Schedule(ctx, idOrName)
-		if !IsCode(err, core.ErrNotFound.Kind) {
-			return s, err
-		}
-	}
-	for s, err := range c.AllSchedules(ctx) {
-		if err != nil || s.Name == idOrName {
-			return s, err
-		}
-	}
-	return api.Schedule{}, fmt.Errorf("no schedule has the id or name %q", idOrName)
-}
-
 // Schedule returns one schedule by its id; a refusal of code not_found if
 // there is none.
 func (c *Client) Schedule(ctx context.Context, id string) (api.Schedule, error) {
@@ -154,26 +100,11 @@ func (c *Client) Trigger(ctx context.Context, id string) (api.Run, error) {
 	return r, c.do(ctx, http.MethodPost, "/v1/schedules/"+url.PathEscape(id)+"/trigger", nil, &r)
 }
 
-// Runs returns a page of at most limit runs of a schedule, newest first, whose
-// slot is before the given RFC 3339 time; empty is the first page.
-func (c *Client) Runs(ctx context.Context, schedule, before string, limit int) (api.List[api.Run], error) {
-	var list api.List[api.Run]
-	return list, c.do(ctx, http.MethodGet, "/v1/schedules/"+url.PathEscape(schedule)+"/runs?"+query(limit, "before", before), nil, &list)
-}
-
 // Run returns one run with its failed attempts; a refusal of code not_found if
 // there is none.
 func (c *Client) Run(ctx context.Context, id string) (api.RunDetail, error) {
 	var r api.RunDetail
 	return r, c.do(ctx, http.MethodGet, "/v1/runs/"+url.PathEscape(id), nil, &r)
-}
-
-func query(limit int, cursorName, cursor string) string {
-	values := url.Values{"limit": {strconv.Itoa(limit)}}
-	if cursor != "" {
-		values.Set(cursorName, cursor)
-	}
-	return values.Encode()
 }
 
 // do sends one request. A nil in has no body, a nil out expects none.

@@ -6,9 +6,11 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -51,27 +53,27 @@ func TestRequests(t *testing.T) {
 	t.Parallel()
 	c, asked := serve(t, 200, `{"id":"x","items":[],"next_cursor":null}`)
 	ctx := t.Context()
-	_, err1 := c.Schedules(ctx, "a b", 7)
+	_, err1 := c.Schedules(ctx, client.ScheduleFilter{States: []string{"active", "paused"}, Labels: "a=b"}, client.Page{Limit: 7, Cursor: "a b"})
 	_, err2 := c.Schedule(ctx, "a/b")
 	_, err3 := c.Create(ctx, api.ScheduleInput{Name: "n", Job: &api.JobInput{Queue: "q"}})
 	_, err4 := c.Pause(ctx, "a")
 	_, err5 := c.Resume(ctx, "a")
 	err6 := c.Delete(ctx, "a")
 	_, err7 := c.Trigger(ctx, "a")
-	_, err8 := c.Runs(ctx, "a", "2027-01-05T09:00:00Z", 1)
+	_, err8 := c.Runs(ctx, "a", client.RunFilter{To: time.Date(2027, 1, 5, 9, 0, 0, 0, time.UTC)}, client.Page{Limit: 1})
 	run, err9 := c.Run(ctx, "run_x")
 	if err := errors.Join(err1, err2, err3, err4, err5, err6, err7, err8, err9); err != nil || run.ID != "x" {
 		t.Errorf("%+v %v", run, err)
 	}
 	want := []string{
-		"GET /v1/schedules?cursor=a+b&limit=7 Bearer fp_x",
+		"GET /v1/schedules?cursor=a+b&labels=a%3Db&limit=7&state=active%2Cpaused Bearer fp_x",
 		"GET /v1/schedules/a%2Fb Bearer fp_x",
 		`POST /v1/schedules Bearer fp_x {"name":"n","job":{"queue":"q"}}`,
 		"POST /v1/schedules/a/pause Bearer fp_x",
 		"POST /v1/schedules/a/resume Bearer fp_x",
 		"DELETE /v1/schedules/a Bearer fp_x",
 		"POST /v1/schedules/a/trigger Bearer fp_x",
-		"GET /v1/schedules/a/runs?before=2027-01-05T09%3A00%3A00Z&limit=1 Bearer fp_x",
+		"GET /v1/schedules/a/runs?limit=1&to=2027-01-05T09%3A00%3A00Z Bearer fp_x",
 		"GET /v1/runs/run_x Bearer fp_x",
 	}
 	if diff := cmp.Diff(want, *asked); diff != "" {
@@ -153,6 +155,10 @@ func pages(t *testing.T) *client.Client {
 		if r.URL.Query().Get("cursor") == next {
 			list = api.List[api.Schedule]{Items: []api.Schedule{{ID: "3", Name: scheduleID}}}
 		}
+		if name := r.URL.Query().Get("name"); name != "" {
+			all := []api.Schedule{{ID: "1", Name: "a"}, {ID: "2", Name: "b"}, {ID: "3", Name: scheduleID}}
+			list = api.List[api.Schedule]{Items: slices.DeleteFunc(all, func(s api.Schedule) bool { return s.Name != name })}
+		}
 		if r.URL.Path != "/v1/schedules" {
 			w.WriteHeader(404)
 			_, _ = io.WriteString(w, `{"status":404,"code":"not_found","detail":"no"}`)
@@ -183,7 +189,7 @@ func TestAllSchedulesEndsWithAnError(t *testing.T) {
 	t.Parallel()
 	c, asked := serve(t, 503, `{"status":503,"code":"unavailable","detail":"no"}`)
 	failed := 0
-	for _, err := range c.AllSchedules(t.Context()) {
+	for _, err := range c.AllSchedules(t.Context(), client.ScheduleFilter{}) {
 		if err != nil {
 			failed++
 		}

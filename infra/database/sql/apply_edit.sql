@@ -25,7 +25,7 @@ WITH locked AS MATERIALIZED (
   UPDATE schedules AS s
   SET name = $7::TEXT, spec = $8::TEXT, time_zone = $9::TEXT, anchor = $10::TIMESTAMPTZ, queue = $11::TEXT, payload = $12::JSONB,
       misfire = $31::TEXT, misfire_grace = $13::INTERVAL, overlap = $14::TEXT, spread = $15::INTERVAL, timeout = $16::INTERVAL, max_attempts = $17::INT4,
-      exact = $34::BOOL, dst_gap = $32::TEXT, dst_overlap = $33::TEXT, catch_up_within = $35::INTERVAL, paused = $18::BOOL, version = s.version + 1, updated_at = now()
+      exact = $34::BOOL, dst_gap = $32::TEXT, dst_overlap = $33::TEXT, catch_up_within = $35::INTERVAL, labels = $36::JSONB, paused = $18::BOOL, version = s.version + 1, updated_at = now()
   FROM locked AS l
   WHERE s.region = $1 AND s.id = l.id
   RETURNING s.id

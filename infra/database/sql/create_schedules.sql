@@ -6,17 +6,17 @@ WITH home AS (
   SELECT h.region FROM schedules AS h WHERE h.region = $1 LIMIT 1
 ), want AS (
   SELECT w.id, w.name, w.spec, w.time_zone, w.anchor, w.queue, w.payload, w.misfire, w.misfire_grace, w.overlap, w.spread, w.timeout,
-         w.max_attempts, w.paused, w.dst_gap, w.dst_overlap, w.exact, w.catch_up_within, w.shard, w.fire_at, w.done
+         w.max_attempts, w.paused, w.dst_gap, w.dst_overlap, w.exact, w.catch_up_within, w.shard, w.fire_at, w.done, w.labels
   FROM unnest($3::UUID[], $4::TEXT[], $5::TEXT[], $6::TEXT[], $7::TIMESTAMPTZ[], $8::TEXT[], $9::TEXT[], $10::TEXT[], $11::INTERVAL[],
               $12::TEXT[], $13::INTERVAL[], $14::INTERVAL[], $15::INT4[], $16::BOOL[], $17::TEXT[], $18::TEXT[], $19::BOOL[],
-              $20::INTERVAL[], $21::INT2[], $22::TIMESTAMPTZ[], $23::TIMESTAMPTZ[])
+              $20::INTERVAL[], $21::INT2[], $22::TIMESTAMPTZ[], $23::TIMESTAMPTZ[], $24::TEXT[])
        AS w(id, name, spec, time_zone, anchor, queue, payload, misfire, misfire_grace, overlap, spread, timeout, max_attempts, paused,
-            dst_gap, dst_overlap, exact, catch_up_within, shard, fire_at, done)
+            dst_gap, dst_overlap, exact, catch_up_within, shard, fire_at, done, labels)
 ), made AS (
   INSERT INTO schedules (region, id, tenant_id, name, spec, time_zone, anchor, queue, payload, misfire, misfire_grace, overlap,
-                         spread, timeout, max_attempts, paused, version, created_at, updated_at, dst_gap, dst_overlap, exact, catch_up_within)
+                         spread, timeout, max_attempts, paused, version, created_at, updated_at, dst_gap, dst_overlap, exact, catch_up_within, labels)
   SELECT $1, w.id, $2::UUID, w.name, w.spec, w.time_zone, w.anchor, w.queue, w.payload::JSONB, w.misfire, w.misfire_grace, w.overlap,
-         w.spread, w.timeout, w.max_attempts, w.paused, 1::INT8, now(), now(), w.dst_gap, w.dst_overlap, w.exact, w.catch_up_within
+         w.spread, w.timeout, w.max_attempts, w.paused, 1::INT8, now(), now(), w.dst_gap, w.dst_overlap, w.exact, w.catch_up_within, w.labels::JSONB
   FROM want AS w
   ORDER BY w.name
   ON CONFLICT DO NOTHING

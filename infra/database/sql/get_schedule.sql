@@ -1,11 +1,11 @@
--- One schedule with its timer and whether its last run is alive.
+-- One schedule with its timer and the state of its last run.
 -- Index: schedules_pkey, timers_schedule_key, runs_pkey by key.
 -- The LIMIT keeps the look-up of the last run by its whole key: without it
 -- PostgreSQL may read all runs of the schedule.
 SELECT now() AS db_now, t.shard, t.fire_at, s.id AS schedule_id, s.tenant_id, t.fence, t.done, t.last_run, t.parked,
        s.name, s.spec, s.time_zone, s.anchor, s.queue, s.payload, s.misfire, s.misfire_grace, s.overlap, s.spread,
-       s.exact, s.dst_gap, s.dst_overlap, s.catch_up_within, s.timeout, s.max_attempts, s.paused, s.version, s.created_at, s.updated_at,
-       COALESCE(p.state IN ('queued', 'running', 'retrying'), false) AS last_run_live
+       s.exact, s.dst_gap, s.dst_overlap, s.catch_up_within, s.timeout, s.max_attempts, s.paused, s.version, s.created_at, s.updated_at, s.labels,
+       p.state AS last_state
 FROM schedules AS s
 JOIN timers AS t ON t.region = s.region AND t.schedule_id = s.id
 LEFT JOIN LATERAL (

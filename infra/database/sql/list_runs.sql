@@ -8,6 +8,7 @@ FROM (
          r.result, r.error
   FROM runs AS r
   WHERE r.region = $1 AND r.tenant_id = $2::UUID AND r.schedule_id = $3::UUID AND r.scheduled_for < $4::TIMESTAMPTZ
+    AND r.scheduled_for >= $6::TIMESTAMPTZ
   ORDER BY r.scheduled_for DESC
   LIMIT 1001
 ) AS d

@@ -1,0 +1,3 @@
+-- +goose NO TRANSACTION
+-- +goose Up
+ALTER TABLE schedules ADD COLUMN labels JSONB NOT NULL DEFAULT '{}';

@@ -1,0 +1,2 @@
+-- +goose Up
+ALTER TABLE schedules ADD COLUMN labels JSONB NOT NULL DEFAULT '{}';
