@@ -1,0 +1,74 @@
+package manifest
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/fencepost/fencepost/core/api"
+)
+
+// Change is a field that differs between two schedules. Its values are JSON, or
+// empty where the field is missing.
+type Change struct {
+	Field    string // such as job.payload.command
+	Old, New string
+}
+
+// Diff returns the fields of a file by which two schedules differ, objects member
+// by member, in the order of their names within each field.
+func Diff(from, to *api.Schedule) []Change {
+	var changes []Change
+	old := fields(from)
+	for i, f := range fields(to) {
+		a, b := flatten(old[i]), flatten(f)
+		var names []string
+		for name := range a {
+			names = append(names, name)
+		}
+		for name := range b {
+			if _, ok := a[name]; !ok {
+				names = append(names, name)
+			}
+		}
+		slices.Sort(names)
+		for _, name := range names {
+			if a[name] != b[name] {
+				changes = append(changes, Change{name, a[name], b[name]})
+			}
+		}
+	}
+	return changes
+}
+
+// flatten returns the values of a field by their paths, each in one canonical
+// form. An empty object is a value.
+func flatten(f field) map[string]string {
+	out := map[string]string{}
+	if string(f.value) == "null" && f.usual {
+		return out // not there, as an anchor
+	}
+	d := json.NewDecoder(bytes.NewReader(f.value))
+	d.UseNumber()
+	var v any
+	if err := d.Decode(&v); err != nil {
+		v = string(f.value) // not reached: the API sends JSON
+	}
+	walk(f.name, v, out)
+	return out
+}
+
+func walk(path string, v any, out map[string]string) {
+	if object, ok := v.(map[string]any); ok && len(object) > 0 {
+		for name, member := range object {
+			walk(path+"."+name, member, out)
+		}
+		return
+	}
+	var b strings.Builder
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	_ = e.Encode(v) // it came from JSON
+	out[path] = strings.TrimSpace(b.String())
+}
