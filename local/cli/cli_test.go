@@ -53,6 +53,8 @@ type shell struct {
 	env      map[string]string
 	in       string
 	terminal bool
+	ctx      context.Context // nil: the test's
+	clock    core.Clock      // nil: the system's
 }
 
 func newShell(t *testing.T) *shell {
@@ -89,9 +91,17 @@ type result struct {
 func (s *shell) run(args ...string) result {
 	s.Helper()
 	var out, errs bytes.Buffer
-	code := cli.Run(s.Context(), cli.System{
+	ctx := s.ctx
+	if ctx == nil {
+		ctx = s.Context()
+	}
+	var clk core.Clock = clock.System{}
+	if s.clock != nil {
+		clk = s.clock
+	}
+	code := cli.Run(ctx, cli.System{
 		Args: args, In: strings.NewReader(s.in), Out: &out, Err: &errs, Terminal: s.terminal, Version: "v1.2.3",
-		Getenv: func(name string) string { return s.env[name] }, Clock: clock.System{},
+		Getenv: func(name string) string { return s.env[name] }, Clock: clk,
 	})
 	return result{code, out.String(), errs.String()}
 }
@@ -315,7 +325,7 @@ func TestHelpHasAnExampleForEachCommand(t *testing.T) {
 	s := &shell{TB: t}
 	matches(t, `fencepost v1\.2\.3 go\S+ \S+/\S+`+"\n", s.ok("version"))
 	for _, command := range []string{
-		"version", "import crontab", "runs list", "runs get", "schedules list", "schedules get", "schedules create",
+		"version", "apply", "export", "import jsonl", "import crontab", "runs list", "runs get", "schedules list", "schedules get", "schedules create",
 		"schedules pause", "schedules resume", "schedules delete", "schedules trigger",
 	} {
 		out := s.ok(append(strings.Fields(command), "--help")...)

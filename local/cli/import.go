@@ -20,7 +20,7 @@ import (
 )
 
 func newImport(a *app) *cobra.Command {
-	return group("import", "Take over schedules from elsewhere", newImportCrontab(a))
+	return group("import", "Take over schedules from elsewhere", newImportCrontab(a), newImportJSONL(a))
 }
 
 func newImportCrontab(a *app) *cobra.Command {

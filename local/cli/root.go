@@ -31,6 +31,8 @@ FENCEPOST_API_KEY name.`,
 	root.AddCommand(
 		newSchedules(a),
 		newRuns(a),
+		newApply(a),
+		newExport(a),
 		newImport(a),
 		newNext(a),
 		newDoctor(a),

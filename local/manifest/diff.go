@@ -3,6 +3,7 @@ package manifest
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 
@@ -23,17 +24,9 @@ func Diff(from, to *api.Schedule) []Change {
 	old := fields(from)
 	for i, f := range fields(to) {
 		a, b := flatten(old[i]), flatten(f)
-		var names []string
-		for name := range a {
-			names = append(names, name)
-		}
-		for name := range b {
-			if _, ok := a[name]; !ok {
-				names = append(names, name)
-			}
-		}
+		names := slices.AppendSeq(slices.Collect(maps.Keys(a)), maps.Keys(b))
 		slices.Sort(names)
-		for _, name := range names {
+		for _, name := range slices.Compact(names) {
 			if a[name] != b[name] {
 				changes = append(changes, Change{name, a[name], b[name]})
 			}
@@ -71,4 +64,30 @@ func walk(path string, v any, out map[string]string) {
 	e.SetEscapeHTML(false)
 	_ = e.Encode(v) // it came from JSON
 	out[path] = strings.TrimSpace(b.String())
+}
+
+// Fields returns the fields of a schedule's body as changes from nothing, in the
+// order in which the body has them.
+func Fields(body json.RawMessage) ([]Change, error) {
+	d := json.NewDecoder(bytes.NewReader(body))
+	if _, err := d.Token(); err != nil { // the bracket
+		return nil, err
+	}
+	var changes []Change
+	for d.More() {
+		token, err := d.Token()
+		if err != nil {
+			return nil, err
+		}
+		name, _ := token.(string)
+		var value json.RawMessage
+		if err := d.Decode(&value); err != nil {
+			return nil, err
+		}
+		values := flatten(field{name: name, value: value})
+		for _, path := range slices.Sorted(maps.Keys(values)) {
+			changes = append(changes, Change{Field: path, New: values[path]})
+		}
+	}
+	return changes, nil
 }

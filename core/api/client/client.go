@@ -113,9 +113,9 @@ func (c *Client) do(ctx context.Context, method, path string, in, out any) error
 	defer cancel()
 	var body io.Reader
 	if in != nil {
-		text, err := json.Marshal(in)
+		text, err := encode(in)
 		if err != nil {
-			return fmt.Errorf("encode the request: %w", err)
+			return err
 		}
 		body = bytes.NewReader(text)
 	}

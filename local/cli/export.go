@@ -1,0 +1,92 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fencepost/fencepost/core/api"
+	"github.com/fencepost/fencepost/local/manifest"
+)
+
+func newExport(a *app) *cobra.Command {
+	var format string
+	cmd := &cobra.Command{
+		Use:   "export",
+		Short: "Write all schedules to a file that can be taken back",
+		Long: `Write all schedules to standard output: as YAML that apply takes back, or as
+JSON lines that import jsonl takes back, both without any change. Fields that have
+their defaults are left out. Runs are not exported.`,
+		Example: "  fencepost export > schedules.yaml\n  fencepost export --format jsonl > schedules.jsonl",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			out := bufio.NewWriter(a.Out)
+			to, err := newExporter(format, out)
+			if err != nil {
+				return err
+			}
+			return a.export(cmd.Context(), to, out)
+		},
+	}
+	cmd.Flags().StringVar(&format, "format", formatYAML, "yaml or jsonl")
+	return cmd
+}
+
+// The formats of an export.
+const (
+	formatYAML  = "yaml"
+	formatJSONL = "jsonl"
+)
+
+// exporter writes schedules in one of the formats.
+type exporter interface {
+	Write(*api.Schedule) error
+	Close() error
+}
+
+func newExporter(format string, w io.Writer) (exporter, error) {
+	switch format {
+	case formatYAML:
+		return manifest.NewWriter(w), nil
+	case formatJSONL:
+		return lineWriter{w}, nil
+	}
+	return nil, usageError("--format must be yaml or jsonl")
+}
+
+// export writes page by page; what it holds does not grow with their number.
+func (a *app) export(ctx context.Context, to exporter, out *bufio.Writer) error {
+	c, err := a.connect()
+	if err != nil {
+		return err
+	}
+	for s, err := range c.AllSchedules(ctx) {
+		if err != nil {
+			return fmt.Errorf("the export is not complete: %w", err)
+		}
+		if err := to.Write(&s); err != nil {
+			return err
+		}
+	}
+	if err := to.Close(); err != nil {
+		return err
+	}
+	return out.Flush()
+}
+
+// lineWriter writes JSON lines.
+type lineWriter struct{ w io.Writer }
+
+func (l lineWriter) Write(s *api.Schedule) error {
+	line, err := manifest.Line(s)
+	if err != nil {
+		return err
+	}
+	_, err = l.w.Write(append(line, '\n'))
+	return err
+}
+
+func (lineWriter) Close() error { return nil }
