@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fencepost/fencepost/core/api"
+	"github.com/fencepost/fencepost/core/api/client"
 	"github.com/fencepost/fencepost/local/manifest"
 )
 
@@ -63,7 +64,7 @@ func (a *app) export(ctx context.Context, to exporter, out *bufio.Writer) error 
 	if err != nil {
 		return err
 	}
-	for s, err := range c.AllSchedules(ctx) {
+	for s, err := range c.AllSchedules(ctx, client.ScheduleFilter{}) {
 		if err != nil {
 			return fmt.Errorf("the export is not complete: %w", err)
 		}
