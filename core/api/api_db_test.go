@@ -192,37 +192,6 @@ func walk[T any](s *server, path string, limit int, id func(T) string) []string 
 	return nil
 }
 
-func TestTenantsSeeNothingOfEachOther(t *testing.T) {
-	t.Parallel()
-	s, _ := newReal(t)
-	made := s.create(daily("mine"))
-	run := want[api.Run](s, s.send("POST", "/v1/schedules/"+made.ID+"/trigger", nil), 202)
-	other := s.as(s.addKey(uuid.New(), "admin"))
-	path := "/v1/schedules/" + made.ID
-	unknown := other.send("GET", aSchedule, nil).Body.String()
-	for _, r := range [][2]string{
-		{"GET", path}, {"PATCH", path}, {"DELETE", path}, {"POST", path + "/pause"}, {"POST", path + "/resume"},
-		{"POST", path + "/trigger"}, {"GET", path + "/runs"}, {"GET", "/v1/runs/" + run.ID},
-	} {
-		body := any(nil)
-		if r[0] == "PATCH" {
-			body = `{"name":"stolen"}`
-		}
-		w := other.send(r[0], r[1], body)
-		problem(other, w, 404)
-		if diff := cmp.Diff(unknown, w.Body.String()); diff != "" {
-			t.Errorf("%s %s tells that it exists: %s", r[0], r[1], diff)
-		}
-	}
-	if list := want[api.List[api.Schedule]](other, other.send("GET", "/v1/schedules", nil), 200); len(list.Items) > 0 {
-		t.Errorf("the other tenant sees %+v", list.Items)
-	}
-	other.create(daily("mine")) // names are the tenant's own
-	if got := want[api.Schedule](s, s.send("GET", path, nil), 200); got.Name != "mine" || got.Version != 1 {
-		t.Errorf("the schedule was changed: %+v", got)
-	}
-}
-
 func TestNameTaken(t *testing.T) {
 	t.Parallel()
 	s, _ := newReal(t)
