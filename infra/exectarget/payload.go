@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"maps"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -23,7 +24,7 @@ const defaultShell = "/bin/sh"
 
 // job is a payload that was found to be right.
 type job struct {
-	command, dir, stdin, shell string
+	command, dir, stdin, shell, user string
 	env                        map[string]string
 }
 
@@ -34,16 +35,16 @@ func parse(payload json.RawMessage) (job, error) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		switch name {
-		case "command", "env", "dir", "stdin", "shell":
+		case "command", "env", "dir", "stdin", "shell", "user":
 		default:
-			return job{}, core.Invalid(strings.ToValidUTF8(name[:min(len(name), maxNameBytes)], ""), "is not a field here; there are command, env, dir, stdin and shell")
+			return job{}, core.Invalid(strings.ToValidUTF8(name[:min(len(name), maxNameBytes)], ""), "is not a field here; there are command, env, dir, stdin, shell and user")
 		}
 	}
 	j := job{shell: defaultShell}
 	for _, f := range []struct {
 		name string
 		to   *string
-	}{{"command", &j.command}, {"dir", &j.dir}, {"stdin", &j.stdin}, {"shell", &j.shell}} {
+	}{{"command", &j.command}, {"dir", &j.dir}, {"stdin", &j.stdin}, {"shell", &j.shell}, {"user", &j.user}} {
 		if err := parseText(f.name, fields[f.name], f.to); err != nil {
 			return job{}, err
 		}
@@ -70,6 +71,8 @@ func parseText(field string, raw json.RawMessage, to *string) error {
 	return nil
 }
 
+var userName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.-]{0,30}\$?$`)
+
 func checkTexts(j job) error {
 	switch {
 	case strings.TrimSpace(j.command) == "":
@@ -78,6 +81,8 @@ func checkTexts(j job) error {
 		return core.Invalid("command", "is longer than %d bytes; put it into a script", maxCommandBytes)
 	case j.dir != "" && !path.IsAbs(j.dir), len(j.dir) > maxPathBytes:
 		return core.Invalid("dir", "must be an absolute path of at most %d bytes", maxPathBytes)
+	case j.user != "" && !userName.MatchString(j.user):
+		return core.Invalid("user", "is not the name of a user")
 	case !path.IsAbs(j.shell), len(j.shell) > maxPathBytes:
 		return core.Invalid("shell", "must be an absolute path of at most %d bytes", maxPathBytes)
 	}

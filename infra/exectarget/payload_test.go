@@ -38,6 +38,7 @@ func TestCheckNamesTheFieldAndNotTheValue(t *testing.T) {
 		{`{"command":"date","dir":"/hunter2` + long + `"}`, "dir"},
 		{`{"command":"date","shell":"hunter2"}`, "shell"}, {`{"command":"date","shell":""}`, "shell"},
 		{`{"command":"date","stdin":["hunter2"]}`, "stdin"}, {`{"command":"date","stdin":"hunter2\u0000"}`, "stdin"},
+		{`{"command":"date","user":"hunter2 x"}`, "user"}, {`{"command":"date","user":"-hunter2"}`, "user"},
 		{`{"command":"date","env":["hunter2"]}`, "env"}, {`{"command":"date","env":{"hunter2 x":""}}`, "env"},
 		{`{"command":"date","env":{"":"hunter2"}}`, "env"}, {`{"command":"date","env":{"9A":"hunter2"}}`, "env"},
 		{`{"command":"date","env":{"A=B":"hunter2"}}`, "env"}, {`{"command":"date","env":{"É":"hunter2"}}`, "env"},

@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/user"
+	"strconv"
 	"strings"
 	"syscall"
 )
@@ -20,7 +22,7 @@ const (
 	exitSignal        = 128 // plus the signal's number
 )
 
-func (t *Target) run(ctx context.Context, j job, env []string) (json.RawMessage, error) {
+func (t *Target) run(ctx context.Context, j job, as *account, env []string) (json.RawMessage, error) {
 	var out tail
 	cmd := exec.CommandContext(ctx, j.shell, "-c", j.command)
 	cmd.Dir, cmd.Env = j.dir, env
@@ -29,6 +31,9 @@ func (t *Target) run(ctx context.Context, j job, env []string) (json.RawMessage,
 		cmd.Stdin = strings.NewReader(j.stdin)
 	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if as != nil && !as.own {
+		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: as.uid, Gid: as.gid, Groups: as.groups}
+	}
 	cmd.Cancel = func() error { return signalGroup(cmd.Process.Pid, syscall.SIGTERM) }
 	// From the end of ctx, or of the shell, this long until the shell is killed
 	// and its outputs are no longer waited for.
@@ -54,6 +59,45 @@ func (t *Target) run(ctx context.Context, j job, env []string) (json.RawMessage,
 		return raw, withOutput(err, output)
 	}
 	return raw, nil
+}
+
+// lookUp finds a user of this machine. Only root can become another one.
+func lookUp(name string) (*account, error) {
+	u, err := user.Lookup(name)
+	if err != nil {
+		return nil, err // it names the user
+	}
+	a := &account{home: u.HomeDir}
+	if a.uid, err = number(u.Uid); err != nil {
+		return nil, err
+	}
+	if a.gid, err = number(u.Gid); err != nil {
+		return nil, err
+	}
+	me := os.Geteuid()
+	if a.own = me == int(a.uid); !a.own && me != 0 {
+		return nil, errors.New("only root can run commands as another user; start fencepost as root, or as that user")
+	}
+	groups, err := u.GroupIds()
+	if err != nil {
+		return nil, fmt.Errorf("find the user's groups: %w", err)
+	}
+	for _, text := range groups {
+		g, err := number(text)
+		if err != nil {
+			return nil, err
+		}
+		a.groups = append(a.groups, g)
+	}
+	return a, nil
+}
+
+func number(text string) (uint32, error) {
+	n, err := strconv.ParseUint(text, 10, 32)
+	if err != nil {
+		return 0, fmt.Errorf("read the user's numbers: %w", err)
+	}
+	return uint32(n), nil
 }
 
 // signalGroup sends sig to the process group that pid leads.

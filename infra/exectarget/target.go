@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strconv"
@@ -75,16 +76,34 @@ func (t *Target) Execute(ctx context.Context, e core.Execution) (json.RawMessage
 	if err != nil {
 		return nil, core.Permanent(fmt.Errorf("read payload: %w", err))
 	}
-	if j.dir == "" {
-		j.dir = t.base["HOME"]
+	base := t.base
+	var as *account
+	if j.user != "" {
+		if as, err = lookUp(j.user); err != nil {
+			return nil, core.Permanent(fmt.Errorf("run as %s: %w", j.user, err))
+		}
+		base = maps.Clone(t.base)
+		base["HOME"], base["USER"], base["LOGNAME"] = as.home, j.user, j.user
 	}
-	return t.run(ctx, j, t.environ(j, e))
+	if j.dir == "" {
+		j.dir = base["HOME"]
+	}
+	return t.run(ctx, j, as, environ(base, j, e))
 }
 
-func (t *Target) environ(j job, e core.Execution) []string {
+// account is who a command runs as.
+type account struct {
+	uid, gid uint32
+	groups   []uint32
+	home     string
+	// own says that this process runs as that user already.
+	own bool
+}
+
+func environ(base map[string]string, j job, e core.Execution) []string {
 	var env []string
 	set := func(name, value string) { env = append(env, name+"="+value) }
-	for name, value := range t.base {
+	for name, value := range base {
 		set(name, value)
 	}
 	set("SHELL", j.shell)

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -12,8 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fencepost/fencepost/core"
-	"github.com/fencepost/fencepost/core/api"
 	"github.com/fencepost/fencepost/core/api/client"
+	"github.com/fencepost/fencepost/core/cron"
 	"github.com/fencepost/fencepost/core/spec"
 	"github.com/fencepost/fencepost/local/crontab"
 	"github.com/fencepost/fencepost/local/terminal"
@@ -23,18 +22,32 @@ func newImport(a *app) *cobra.Command {
 	return group("import", "Take over schedules from elsewhere", newImportCrontab(a), newImportJSONL(a))
 }
 
+// importFlags say how a crontab is to be read.
+type importFlags struct {
+	zone, source          string
+	system, dryRun, prune bool
+}
+
 func newImportCrontab(a *app) *cobra.Command {
-	var zone string
+	var f importFlags
 	cmd := &cobra.Command{
 		Use:   "crontab FILE",
 		Short: "Create a schedule for each entry of a crontab",
 		Long: `Create a schedule for each entry of a crontab, and report each of its lines.
 
-FILE is a user's crontab; - is standard input. The entries run as shell
-commands, at most once for a slot, beside each other, without a time limit.
-Their times are in UTC unless --time-zone says otherwise. Importing a file again
-changes nothing. The exit code is 1 if a line was refused.`,
-		Example: "  crontab -l | fencepost import crontab - --time-zone Europe/Berlin",
+FILE is a user's crontab; - is standard input. With --system, and for /etc/crontab
+and the files of /etc/cron.d, a user stands before each command.
+
+The entries keep the ways of cron: they run as shell commands, exactly on time,
+once for a slot without retries, beside each other, without a time limit. The
+variables above an entry become its environment; CRON_TZ and TZ set its time zone,
+which is UTC, or --time-zone, until then. What follows a % is the command's input.
+
+Importing a file again changes nothing, and moving a line neither: a schedule is
+named after its command, spec and time zone. With --prune the schedules of lines
+that left the file are paused, and go on when their line comes back. The exit code
+is 1 if a line was refused.`,
+		Example: "  crontab -l | fencepost import crontab - --time-zone Europe/Berlin\n  fencepost import crontab /etc/crontab --dry-run",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := a.connect()
@@ -46,10 +59,19 @@ changes nothing. The exit code is 1 if a line was refused.`,
 				return err
 			}
 			defer closeFile()
-			return a.importCrontab(cmd.Context(), c, source{in, isSystem(args[0])}, zone)
+			f.system = f.system || isSystem(args[0])
+			if f.source == "" {
+				f.source = sourceOf(args[0])
+			}
+			return a.importCrontab(cmd.Context(), c, in, f)
 		},
 	}
-	cmd.Flags().StringVar(&zone, "time-zone", "", "IANA zone of the entries (default UTC)")
+	flags := cmd.Flags()
+	flags.StringVar(&f.zone, "time-zone", "", "IANA zone of the entries until a line sets another (default UTC)")
+	flags.BoolVar(&f.system, "system", false, "a user stands before each command")
+	flags.BoolVar(&f.dryRun, "dry-run", false, "say what would be done, and do nothing")
+	flags.BoolVar(&f.prune, "prune", false, "pause the schedules of lines that left the file")
+	flags.StringVar(&f.source, "source", "", "the file's name among those imported (default its host and path)")
 	return cmd
 }
 
@@ -64,128 +86,114 @@ func (a *app) open(name string) (io.Reader, func(), error) {
 	return file, func() { _ = file.Close() }, nil // nothing was written
 }
 
-// source is a crontab to be read.
-type source struct {
-	io.Reader
-	system bool // its lines have a user before the command
-}
-
 // isSystem reports whether a file is one of cron's own, whose lines name a user.
 func isSystem(name string) bool {
 	name, err := filepath.Abs(name)
 	return err == nil && (name == "/etc/crontab" || filepath.Dir(name) == "/etc/cron.d")
 }
 
-// refuseUser refuses an entry that names a user: taken as it is, the user would
-// be run as the command.
-func (s source) refuseUser(line crontab.Line) crontab.Line {
-	if line.Entry == nil {
-		return line
+// maxSourceBytes is what a label's value holds.
+const maxSourceBytes = 200
+
+// sourceOf names a file among those of all machines: by its host and path. It
+// keeps the end of a name that is too long.
+func sourceOf(name string) string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "localhost"
 	}
-	if first, _, _ := strings.Cut(line.Entry.Command, " "); s.system || first == "root" {
-		line.Entry = nil
-		line.Refused = "the sixth field is a user, as in /etc/crontab, which is not supported; take it out and import the line as a user's"
+	where := "standard input"
+	if name != "-" {
+		if where, err = filepath.Abs(name); err != nil {
+			where = name
+		}
 	}
-	return line
+	source := strings.ReplaceAll(terminal.Printable(host+":"+where), ",", ";")
+	return strings.ToValidUTF8(source[max(0, len(source)-maxSourceBytes):], "")
 }
 
-// importCrontab creates what is missing of a crontab's entries and reports on
-// every line. It fails if any was refused, when all have been looked at.
-func (a *app) importCrontab(ctx context.Context, c *client.Client, from source, zone string) error {
-	lines, err := crontab.Parse(from, func(text string) error {
-		_, err := spec.Parse(&core.Schedule{Spec: text, TimeZone: zone}, a.Clock.Now())
-		return err
-	})
+// importCrontab creates or updates the schedules of a crontab's entries and
+// reports on every line. It fails if any was refused, when all have been looked
+// at.
+func (a *app) importCrontab(ctx context.Context, c *client.Client, in io.Reader, f importFlags) error {
+	lines, err := crontab.Parse(in, crontab.Options{System: f.system, Zone: f.zone, Check: a.checkEntry})
 	if err != nil {
 		return fmt.Errorf("read the crontab: %w", err)
 	}
-	i := importer{client: c, zone: zone, known: map[string]string{}, seen: map[crontab.Entry]int{}}
-	if err := i.readKnown(ctx); err != nil {
+	i := importer{client: c, flags: f, seen: map[string]int{}, taken: map[string]bool{}, counts: map[verdict]int{}}
+	if err := i.readOwn(ctx); err != nil {
 		return err
 	}
-	counts := map[string]int{}
 	for _, line := range lines {
-		line = from.refuseUser(line)
-		verdict, text, err := i.take(ctx, line)
+		v, text, err := i.take(ctx, line)
 		if err != nil {
 			return fmt.Errorf("line %d: %w", line.Number, err)
 		}
-		counts[verdict]++
-		if _, err := fmt.Fprintf(a.Out, "line %d\t%s\t%s\n", line.Number, verdict, terminal.Printable(text)); err != nil {
+		if err := a.report(fmt.Sprintf("line %d", line.Number), v, text); err != nil {
 			return err
 		}
+		i.count(v, line)
 	}
-	if _, err := fmt.Fprintf(a.Out, "%d created, %d unchanged, %d refused\n", counts[created], counts[unchanged], counts[refused]); err != nil {
+	if err := i.settleLeft(ctx, a); err != nil {
 		return err
 	}
-	if counts[refused] > 0 {
-		return fmt.Errorf("%d of %d lines were refused", counts[refused], len(lines))
+	if _, err := fmt.Fprintln(a.Out, i.summary()); err != nil {
+		return err
+	}
+	if n := i.counts[refused]; n > 0 {
+		return fmt.Errorf("%d of %d lines were refused", n, len(lines))
 	}
 	return nil
+}
+
+// checkEntry judges a spec in a zone, or the zone alone.
+func (a *app) checkEntry(text, zone string) error {
+	if text == "" {
+		_, err := cron.LoadLocation(zone)
+		return err
+	}
+	_, err := spec.Parse(&core.Schedule{Spec: text, TimeZone: zone}, a.Clock.Now())
+	return err
+}
+
+func (a *app) report(what string, v verdict, text string) error {
+	_, err := fmt.Fprintf(a.Out, "%s\t%s\t%s\n", what, v, terminal.Printable(text))
+	return err
 }
 
 // utc is the zone that an empty one means.
 const utc = "UTC"
 
-// What becomes of a line.
+// verdict is what became of a line.
+type verdict string
+
+// The verdicts.
 const (
-	created   = "created"
-	unchanged = "unchanged"
-	refused   = "refused"
-	ignored   = "ignored"
+	created   verdict = "created"
+	updated   verdict = "updated" // its variables, user or input changed
+	resumed   verdict = "resumed" // the line is back
+	unchanged verdict = "unchanged"
+	paused    verdict = "paused" // the line left the file
+	left      verdict = "left"   // the line left the file, and nothing was done
+	applied   verdict = "set"
+	refused   verdict = "refused"
+	ignored   verdict = "ignored"
 )
 
-// importer creates schedules that are not there yet.
-type importer struct {
-	client *client.Client
-	zone   string
-	known  map[string]string     // time zones by name of the schedules that exist
-	seen   map[crontab.Entry]int // equal entries of the file so far
-}
-
-func (i *importer) readKnown(ctx context.Context) error {
-	for s, err := range i.client.AllSchedules(ctx, client.ScheduleFilter{}) {
-		if err != nil {
-			return err
+// summary is what the report ends with.
+func (i *importer) summary() string {
+	var parts []string
+	for _, v := range []verdict{created, updated, resumed, unchanged, paused, left, refused} {
+		if n := i.counts[v]; n > 0 || v == created || v == unchanged || v == refused {
+			parts = append(parts, fmt.Sprintf("%d %s", n, v))
 		}
-		i.known[s.Name] = s.TimeZone
 	}
-	return nil
-}
-
-// take deals with one line. An error ends the import; what concerns the line
-// alone is a verdict.
-func (i *importer) take(ctx context.Context, line crontab.Line) (verdict, text string, err error) {
-	switch {
-	case line.Ignorable:
-		return ignored, "comment or blank", nil
-	case line.Entry == nil:
-		return refused, line.Refused, nil
+	head := ""
+	if i.entries > 0 {
+		head = "imported lines run as cron runs them: exactly on time, once (max_attempts 1), beside each other (overlap allow), without a time limit\n"
 	}
-	i.seen[*line.Entry]++
-	name := crontab.Name(*line.Entry, i.seen[*line.Entry])
-	if zone, ok := i.known[name]; ok {
-		if cmp.Or(zone, utc) != cmp.Or(i.zone, utc) {
-			return refused, name + " exists with another time zone; delete it first", nil
-		}
-		return unchanged, name, nil
+	if i.flags.dryRun {
+		head += "dry run, nothing was done: "
 	}
-	job, err := commandJob(line.Entry.Command)
-	if err != nil {
-		return "", "", err
-	}
-	s, err := i.client.Create(ctx, api.ScheduleInput{
-		Name: name, Spec: line.Entry.Spec, TimeZone: i.zone, Job: job,
-		Misfire: string(core.MisfireRunOnce), Overlap: string(core.OverlapAllow), Exact: true, Timeout: "0s", MaxAttempts: 1,
-	})
-	switch {
-	case client.IsCode(err, core.ErrNameTaken.Kind):
-		return unchanged, name, nil // somebody else imports the same file
-	case client.IsRefusal(err):
-		return refused, oneLine(err.Error()), nil
-	case err != nil:
-		return "", "", err
-	}
-	i.known[name] = s.TimeZone
-	return created, name + nextRun(s), nil
+	return head + strings.Join(parts, ", ")
 }

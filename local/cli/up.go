@@ -99,7 +99,7 @@ func (a *app) importSample(ctx context.Context, url, key string) (string, error)
 	var report bytes.Buffer
 	quiet := *a
 	quiet.Out = &report
-	if err := quiet.importCrontab(ctx, c, source{Reader: strings.NewReader(local.SampleCrontab)}, ""); err != nil {
+	if err := quiet.importCrontab(ctx, c, strings.NewReader(local.SampleCrontab), importFlags{source: "local/sample.crontab"}); err != nil {
 		return "", err
 	}
 	lines := strings.Split(strings.TrimSpace(report.String()), "\n")

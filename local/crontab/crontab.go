@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"strings"
 	"unicode/utf8"
 
@@ -20,50 +21,79 @@ const (
 	MaxLineBytes = 16 << 10
 )
 
-// Line is a line of the file and what became of it: an entry, or a reason why
-// not, or nothing to do. Exactly one of the last three fields is set.
+// Line is a line of the file and what became of it: an entry, a setting for the
+// entries below, or a reason why it was refused or left alone. Exactly one of the
+// last four fields is set.
 type Line struct {
 	// Number counts from 1.
 	Number int
 	// Text is the line as it stands in the file, without its end.
 	Text string
+	// Foreign marks a refused line that nothing could make right, such as @reboot.
+	Foreign bool
+
 	// Entry is what the line asks for; nil if it was not taken.
 	Entry *Entry
+	// Setting says what the line changes for the entries below it.
+	Setting string
 	// Refused says why the line was not taken, for the reader of a report.
 	Refused string
-	// Ignorable marks comments and empty lines.
-	Ignorable bool
+	// Ignored says why the line asks for nothing: comments, blanks, mail.
+	Ignored string
 }
 
 // Entry is one scheduled command.
 type Entry struct {
 	// Spec is the five fields with single blanks between them, or the macro.
 	Spec string
-	// Command is the rest of the line, as the shell gets it: \% became %.
+	// Zone is the IANA name of the time zone; empty is UTC.
+	Zone string
+	// User runs the command; empty in a user's own crontab.
+	User string
+	// Command is the rest of the line up to a % that is not escaped, as the shell
+	// gets it: \% became %.
 	Command string
+	// Stdin is what comes after that %, with newlines for every further one.
+	Stdin string
+	// Env are the variables set above the line, without those below.
+	Env map[string]string
+	// Shell and Dir are SHELL and HOME set above the line; empty if they are not.
+	Shell, Dir string
 }
 
-// Parse reads a user's crontab, five fields and a command a line, and returns
-// every line of it in order. check judges a spec; its error becomes the reason.
-// Parse itself fails only if r does, or beyond MaxLines or MaxLineBytes; then
-// it returns no line, so that no file is taken in part.
-func Parse(r io.Reader, check func(spec string) error) ([]Line, error) {
+// Options say how a file is to be read.
+type Options struct {
+	// System says that a user stands before each command, as in /etc/crontab.
+	System bool
+	// Zone is the time zone until a line sets another; empty is UTC.
+	Zone string
+	// Check judges a spec in a zone; its error becomes the reason. It is called
+	// with an empty spec for a zone alone. Required.
+	Check func(spec, zone string) error
+}
+
+// Parse reads a crontab and returns every line of it in order. It fails only if r
+// does, for a file that is no text, or beyond MaxLines or MaxLineBytes; then it
+// returns no line, so that no file is taken in part.
+func Parse(r io.Reader, o Options) ([]Line, error) {
 	var lines []Line
-	zone := 0 // number of the last line that sets a time zone
+	p := &parser{Options: o, zone: o.Zone, env: map[string]string{}}
+	if err := o.Check("", o.Zone); err != nil {
+		p.refusedZone = "the time zone was refused: " + err.Error()
+	}
 	s := bufio.NewScanner(r)
 	s.Buffer(nil, MaxLineBytes+len("\r\n"))
 	for s.Scan() {
-		if len(lines) == MaxLines {
-			return nil, core.Invalid("", "has more than %d lines", MaxLines)
-		}
-		if len(s.Bytes()) > MaxLineBytes {
+		switch {
+		case len(lines) == MaxLines:
+			return nil, core.Invalid("", "has more than %d lines; split it", MaxLines)
+		case len(s.Bytes()) > MaxLineBytes:
 			return nil, tooLong(len(lines) + 1)
+		case strings.Contains(s.Text(), "\x00"):
+			return nil, core.Invalid("", "line %d holds a NUL byte: this is no text file, and so no crontab", len(lines)+1)
 		}
 		line := Line{Number: len(lines) + 1, Text: s.Text()}
-		if name, ok := variable(line.Text); ok && isZone(name) {
-			zone = line.Number
-		}
-		line.read(zone, check)
+		p.read(&line)
 		lines = append(lines, line)
 	}
 	if err := s.Err(); errors.Is(err, bufio.ErrTooLong) {
@@ -78,62 +108,88 @@ func tooLong(number int) error {
 	return core.Invalid("", "line %d is longer than %d bytes", number, MaxLineBytes)
 }
 
-// read fills in what becomes of the line. zone is the number of the line above
-// that sets a time zone, zero if there is none.
-func (l *Line) read(zone int, check func(spec string) error) {
-	text := strings.TrimLeft(l.Text, blanks)
-	switch name, isVariable := variable(text); {
-	case !utf8.ValidString(text) || strings.Contains(text, "\x00"):
-		l.Refused = "it is not UTF-8 text"
-	case text == "" || text[0] == '#':
-		l.Ignorable = true
-	case isVariable && isZone(name):
-		l.Refused = "time zones are not supported yet; the entries below it are left out"
-	case isVariable:
-		l.Refused = "not applied: commands run without this variable"
-	default:
-		l.Entry, l.Refused = readEntry(text, check)
-		if l.Entry != nil && zone != 0 {
-			l.Entry, l.Refused = nil, fmt.Sprintf("the time zone of line %d is not supported yet", zone)
-		}
-	}
+// parser is what the lines so far have set for those below.
+type parser struct {
+	Options
+	zone string
+	env  map[string]string
+	// shell and dir are SHELL and HOME.
+	shell, dir string
+	// refusedZone and refusedShell say why entries cannot be taken until another
+	// line sets a good one.
+	refusedZone, refusedShell string
 }
 
 const blanks = " \t"
 
-// readEntry returns an entry, or why text is none.
-func readEntry(text string, check func(spec string) error) (*Entry, string) {
-	spec, command, why := splitSpec(text)
-	if why != "" {
-		return nil, why
+// read fills in what becomes of the line.
+func (p *parser) read(l *Line) {
+	text := strings.TrimLeft(l.Text, blanks)
+	name, value, isVariable := variable(text)
+	switch {
+	case !utf8.ValidString(text):
+		l.Refused = "it is not UTF-8 text"
+	case text == "":
+		l.Ignored = "blank"
+	case text[0] == '#':
+		l.Ignored = "comment"
+	case isVariable:
+		p.set(l, name, value)
+	default:
+		p.entry(l, text)
 	}
-	if command == "" {
-		return nil, "there is no command; it comes after five fields or one macro"
-	}
-	if err := check(spec); err != nil {
-		return nil, err.Error()
-	}
-	command, ok := unescape(command)
-	if !ok {
-		return nil, `the command has a % that ends it and begins its input, which is not supported yet; write \% for the character itself`
-	}
-	return &Entry{Spec: spec, Command: command}, ""
 }
 
-// splitSpec cuts text into five fields, or one macro, and the rest.
-func splitSpec(text string) (spec, command, why string) {
+// entry reads a line that schedules a command.
+func (p *parser) entry(l *Line, text string) {
+	spec, rest, why := splitSpec(text)
+	switch {
+	case why != "":
+		l.Refused, l.Foreign = why, spec == reboot
+		return
+	case p.refusedZone != "":
+		l.Refused = p.refusedZone
+		return
+	case p.refusedShell != "":
+		l.Refused = p.refusedShell
+		return
+	}
+	e := &Entry{Spec: spec, Zone: p.zone, Env: maps.Clone(p.env), Shell: p.shell, Dir: p.dir}
+	if p.System {
+		if e.User, rest = cutField(rest); !isUser(e.User) {
+			l.Refused = "the sixth field is no user name; without --system there is none"
+			return
+		}
+	}
+	if e.Command, e.Stdin = split(rest); strings.TrimSpace(e.Command) == "" {
+		l.Refused = "there is no command; it comes after five fields or one macro" + map[bool]string{true: ", and a user"}[p.System]
+		return
+	}
+	if err := p.Check(spec, p.zone); err != nil {
+		l.Refused = err.Error()
+		return
+	}
+	l.Entry = e
+}
+
+// reboot is the one macro that names no time.
+const reboot = "@reboot"
+
+// splitSpec cuts text into five fields, or one macro, and the rest. Of a macro
+// that it refuses it still returns the name.
+func splitSpec(text string) (spec, rest, why string) {
 	if text[0] == '@' {
 		macro, rest := cutField(text)
 		switch macro {
 		case "@hourly", "@daily", "@midnight", "@weekly", "@monthly", "@yearly", "@annually":
 			return macro, rest, ""
-		case "@reboot":
-			return "", "", "@reboot has no time; nothing starts with the machine here"
+		case reboot:
+			return macro, "", "@reboot cannot be imported: it has no time, and nothing starts with the machine here"
 		}
-		return "", "", "there is no such macro; there are @hourly, @daily, @midnight, @weekly, @monthly, @yearly and @annually"
+		return macro, "", "there is no such macro; there are @hourly, @daily, @midnight, @weekly, @monthly, @yearly and @annually"
 	}
 	var fields [5]string
-	rest := text
+	rest = text
 	for i := range fields {
 		if rest == "" {
 			return "", "", "a schedule has five fields before the command"
@@ -152,18 +208,22 @@ func cutField(text string) (field, rest string) {
 	return text[:end], strings.TrimLeft(text[end:], blanks)
 }
 
-// unescape makes \% to % as cron does, and reports false if a % is not escaped.
-// A backslash escapes the character after it, but only \% loses it.
-func unescape(command string) (string, bool) {
+// split cuts a command at its first % that is not escaped, as cron does: what
+// follows is its input, whose own % are newlines, and which ends with one. A
+// backslash escapes the character after it, but only \% loses it.
+func split(text string) (command, stdin string) {
 	var b strings.Builder
-	escaped := false
-	for i := range len(command) {
-		c := command[i]
+	escaped, cut := false, -1
+	for i := range len(text) {
+		c := text[i]
 		switch {
 		case escaped && c != '%':
 			b.WriteByte('\\')
+		case c == '%' && !escaped && cut < 0:
+			cut = b.Len()
+			continue
 		case c == '%' && !escaped:
-			return "", false
+			c = '\n'
 		}
 		if escaped = c == '\\' && !escaped; !escaped {
 			b.WriteByte(c)
@@ -172,29 +232,12 @@ func unescape(command string) (string, bool) {
 	if escaped {
 		b.WriteByte('\\')
 	}
-	return b.String(), true
-}
-
-// variable returns the name that a line such as NAME = value sets. As for cron,
-// the name is one word without an equals sign, or quoted.
-func variable(text string) (name string, ok bool) {
-	text = strings.TrimLeft(text, blanks)
-	if text == "" || text[0] == '#' || text[0] == '=' {
-		return "", false
+	whole := b.String()
+	if cut < 0 {
+		return whole, ""
 	}
-	var rest string
-	if quote := text[0]; quote == '"' || quote == '\'' {
-		if name, rest, ok = strings.Cut(text[1:], string(quote)); !ok {
-			return "", false
-		}
-	} else {
-		end := strings.IndexAny(text, blanks+"=")
-		if end < 0 {
-			return "", false
-		}
-		name, rest = text[:end], text[end:]
+	if command, stdin = whole[:cut], whole[cut:]; stdin != "" && !strings.HasSuffix(stdin, "\n") {
+		stdin += "\n"
 	}
-	return name, strings.HasPrefix(strings.TrimLeft(rest, blanks), "=")
+	return command, stdin
 }
-
-func isZone(name string) bool { return name == "CRON_TZ" || name == "TZ" }

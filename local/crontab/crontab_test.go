@@ -4,8 +4,10 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -19,8 +21,11 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// judge knows the wrong specs of the test data by heart.
-func judge(spec string) error {
+// judge knows the wrong specs and zones of the test data by heart.
+func judge(spec, zone string) error {
+	if zone == "Mars/Olympus" {
+		return errors.New("judged to be no zone")
+	}
 	switch spec {
 	case "60 9 * * *", "0 24 * * *", "0 0 31 2 *", "0 0 * * MONDAY", "*/0 * * * *", "5-1 * * * *":
 		return errors.New("judged to be wrong")
@@ -32,16 +37,31 @@ func judge(spec string) error {
 func report(lines []crontab.Line) string {
 	var b strings.Builder
 	for _, l := range lines {
-		switch {
-		case l.Entry != nil:
-			fmt.Fprintf(&b, "%d [%s] %s\n", l.Number, l.Entry.Spec, l.Entry.Command)
-		case l.Ignorable:
-			fmt.Fprintf(&b, "%d -\n", l.Number)
+		switch e := l.Entry; {
+		case e != nil:
+			fmt.Fprintf(&b, "%d [%s] %s", l.Number, strings.TrimSpace(e.Spec+" "+e.Zone), e.Command)
+			for _, part := range [][2]string{{"user", e.User}, {"shell", e.Shell}, {"dir", e.Dir}, {"stdin", e.Stdin}} {
+				if part[1] != "" {
+					fmt.Fprintf(&b, " %s=%q", part[0], part[1])
+				}
+			}
+			for _, name := range slices.Sorted(maps.Keys(e.Env)) {
+				fmt.Fprintf(&b, " %s=%q", name, e.Env[name])
+			}
+			b.WriteByte('\n')
+		case l.Ignored != "":
+			fmt.Fprintf(&b, "%d - %s\n", l.Number, l.Ignored)
+		case l.Setting != "":
+			fmt.Fprintf(&b, "%d set: %s\n", l.Number, l.Setting)
 		default:
 			fmt.Fprintf(&b, "%d refused: %s\n", l.Number, l.Refused)
 		}
 	}
 	return b.String()
+}
+
+func parse(text string, system bool) ([]crontab.Line, error) {
+	return crontab.Parse(strings.NewReader(text), crontab.Options{System: system, Check: judge})
 }
 
 func TestParseReportsEveryLineOfAFile(t *testing.T) {
@@ -53,7 +73,7 @@ func TestParseReportsEveryLineOfAFile(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			lines, err := crontab.Parse(strings.NewReader(string(text)), judge)
+			lines, err := parse(string(text), name == "system")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -61,7 +81,7 @@ func TestParseReportsEveryLineOfAFile(t *testing.T) {
 			for i, l := range lines {
 				all.WriteString(l.Text + "\n")
 				states := 0
-				for _, set := range []bool{l.Entry != nil, l.Refused != "", l.Ignorable} {
+				for _, set := range []bool{l.Entry != nil, l.Refused != "", l.Ignored != "", l.Setting != ""} {
 					if set {
 						states++
 					}
@@ -93,12 +113,11 @@ func TestParseReportsEveryLineOfAFile(t *testing.T) {
 func TestParseReadsALine(t *testing.T) {
 	t.Parallel()
 	const (
-		percent = `1 refused: the command has a % that ends it and begins its input, which is not supported yet; write \% for the character itself`
-		ignored = "1 refused: not applied: commands run without this variable"
-		zone    = "1 refused: time zones are not supported yet; the entries below it are left out"
 		macro   = "1 refused: there is no such macro; there are @hourly, @daily, @midnight, @weekly, @monthly, @yearly and @annually"
 		fields  = "1 refused: a schedule has five fields before the command"
 		nothing = "1 refused: there is no command; it comes after five fields or one macro"
+		name    = "1 refused: the name of a variable has up to 64 letters, digits and underscores; entries below run without it"
+		mail    = ": nothing is mailed; each run keeps the end of its output"
 	)
 	tests := []struct{ line, want string }{
 		{"* * * * * date", "1 [* * * * *] date"},
@@ -110,21 +129,28 @@ func TestParseReadsALine(t *testing.T) {
 		{`* * * * * date +\%F\%T`, "1 [* * * * *] date +%F%T"},
 		{`* * * * * echo a\b\\c\`, `1 [* * * * *] echo a\b\\c\`},
 		{`* * * * * echo \\\%`, `1 [* * * * *] echo \\%`},
-		{`* * * * * echo \\%`, percent}, {"* * * * * date +%F", percent}, {"@daily date %", percent}, {"* * * * * %x", percent},
-		{"* * * * *", nothing}, {"* * * * *  ", nothing}, {"@daily", nothing}, {"@daily \t", nothing},
+		{`* * * * * echo \\%x`, `1 [* * * * *] echo \\ stdin="x\n"`}, {"* * * * * cat%a b%%c", `1 [* * * * *] cat stdin="a b\n\nc\n"`},
+		{`@daily cat %a\%b%`, `1 [@daily] cat  stdin="a%b\n"`}, {"@daily date %", "1 [@daily] date "}, {`@daily cat%\a\\%\`, `1 [@daily] cat stdin="\\a\\\\\n\\\n"`},
+		{"* * * * * %x", nothing}, {"* * * * *", nothing}, {"* * * * *  ", nothing}, {"@daily", nothing}, {"@daily \t", nothing},
 		{"* * * * date", nothing}, {"* * * date", fields}, {"date", fields}, {"*", fields},
 		{"@fortnightly date", macro}, {"@Daily date", macro}, {"@", macro}, {"@ daily date", macro}, {"@every 5m date", macro},
-		{"@reboot date", "1 refused: @reboot has no time; nothing starts with the machine here"},
+		{"@reboot date", "1 refused: @reboot cannot be imported: it has no time, and nothing starts with the machine here"},
 		{"60 9 * * * date", "1 refused: judged to be wrong"}, {"60  9\t* * * date", "1 refused: judged to be wrong"},
-		{"A=b", ignored}, {"A = b", ignored}, {"\tA=", ignored}, {`"A" = 'b'`, ignored}, {`'A b'=c`, ignored}, {"MAILTO=\"\"", ignored},
-		{"0=* * * * * date", ignored}, {"cron_tz=UTC", ignored},
-		{"TZ=UTC", zone}, {" CRON_TZ = Europe/Berlin", zone}, {`"CRON_TZ"=UTC`, zone},
+		{"A=b", "1 set: A for the entries below"}, {"\tA=", "1 set: A for the entries below"}, {`"A" = 'b'`, "1 set: A for the entries below"},
+		{`'A b'=c`, name}, {"0=* * * * * date", name}, {"A.B=c", name}, {"FENCEPOST_RUN_ID=x", "1 refused: variables that begin with FENCEPOST_ are set by Fencepost; entries below run without it"},
+		{"cron_tz=UTC", "1 set: cron_tz for the entries below"},
+		{"MAILTO=\"\"", "1 - MAILTO" + mail}, {"CONTENT_TYPE = text/plain", "1 - CONTENT_TYPE" + mail},
+		{"RANDOM_DELAY=5", "1 - RANDOM_DELAY: times are exact; give the schedule a window to spread its starts"}, {"LOGNAME=x", "1 - LOGNAME: no crontab can set it"},
+		{"TZ=UTC", "1 set: time zone UTC for the entries below"}, {" CRON_TZ = Europe/Berlin", "1 set: time zone Europe/Berlin for the entries below"},
+		{`"CRON_TZ"="UTC"`, "1 set: time zone UTC for the entries below"}, {"TZ=", "1 set: time zone UTC for the entries below"},
+		{"TZ=Mars/Olympus", "1 refused: judged to be no zone"}, {"SHELL=bash", "1 refused: SHELL must be an absolute path"},
+		{"HOME=~", "1 refused: HOME must be an absolute path; entries below keep the one before"},
 		{`"A=b`, fields}, {"=b", fields},
-		{"#", "1 -"}, {" \t# A=b", "1 -"}, {" \t", "1 -"}, {"\r", "1 -"},
-		{"* * * * * echo \xff", "1 refused: it is not UTF-8 text"}, {"* * * * * echo \x00", "1 refused: it is not UTF-8 text"},
+		{"#", "1 - comment"}, {" \t# A=b", "1 - comment"}, {" \t", "1 - blank"}, {"\r", "1 - blank"},
+		{"* * * * * echo \xff", "1 refused: it is not UTF-8 text"},
 	}
 	for _, tt := range tests {
-		lines, err := crontab.Parse(strings.NewReader(tt.line+"\n"), judge)
+		lines, err := parse(tt.line+"\n", false)
 		if err != nil {
 			t.Errorf("%q: %v", tt.line, err)
 			continue
@@ -135,23 +161,77 @@ func TestParseReadsALine(t *testing.T) {
 	}
 }
 
-func TestParseRefusesEntriesBelowAZone(t *testing.T) {
+// TestSettingsHoldFromTheirLineOn: variables, zones and shells count for what is
+// below them; what is wrong with a zone or a shell refuses the entries below until
+// there is a good one.
+func TestSettingsHoldFromTheirLineOn(t *testing.T) {
 	t.Parallel()
-	const text = "* * * * * a\nTZ=UTC\n* * * * * b\nA=b\nCRON_TZ=\n60 9 * * * c\n@daily d"
-	lines, err := crontab.Parse(strings.NewReader(text), judge)
+	const text = `* * * * * a
+A=1
+B = "two  words"
+TZ=Europe/Berlin
+HOME=/srv
+SHELL=/bin/bash
+* * * * * b
+A=
+CRON_TZ=Mars/Olympus
+60 9 * * * c
+@daily d
+@reboot e
+CRON_TZ=
+SHELL=bash
+@daily f
+SHELL = '/bin/zsh'
+@daily g
+`
+	lines, err := parse(text, false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	const want = `1 [* * * * *] a
-2 refused: time zones are not supported yet; the entries below it are left out
-3 refused: the time zone of line 2 is not supported yet
-4 refused: not applied: commands run without this variable
-5 refused: time zones are not supported yet; the entries below it are left out
-6 refused: judged to be wrong
-7 refused: the time zone of line 5 is not supported yet
-`
-	if diff := cmp.Diff(want, report(lines)); diff != "" {
+	got := strings.Split(report(lines), "\n")
+	var want []string
+	for _, line := range []string{
+		"1 [* * * * *] a", "2 set: A for the entries below", "3 set: B for the entries below", "4 set: time zone Europe/Berlin for the entries below",
+		"5 set: HOME for the entries below", "6 set: SHELL for the entries below", "7 [* * * * * Europe/Berlin] b", "8 set: A for the entries below",
+		"9 refused: judged to be no zone", "10 refused: the time zone above it was refused: CRON_TZ in line 9",
+		"11 refused: the time zone above it was refused: CRON_TZ in line 9",
+		"12 refused: @reboot cannot be imported: it has no time, and nothing starts with the machine here",
+		"13 set: time zone UTC for the entries below", "14 refused: SHELL must be an absolute path",
+		"15 refused: the SHELL above it was refused: line 14", "16 set: SHELL for the entries below", "17 [@daily] g", "",
+	} {
+		want = append(want, line)
+	}
+	for i := range got {
+		got[i], _, _ = strings.Cut(got[i], " shell=")
+		got[i], _, _ = strings.Cut(got[i], " dir=")
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("report (-want +got):\n%s", diff)
+	}
+	b, g := lines[6].Entry, lines[16].Entry
+	if diff := cmp.Diff(map[string]string{"A": "1", "B": "two  words", "TZ": "Europe/Berlin", "HOME": "/srv"}, b.Env); diff != "" || b.Shell != "/bin/bash" || b.Dir != "/srv" {
+		t.Errorf("%+v %s", b, diff)
+	}
+	if g.Env["A"] != "" || g.Shell != "/bin/zsh" || g.Zone != "" || lines[0].Entry.Env["A"] != "" || !lines[11].Foreign || lines[10].Foreign {
+		t.Errorf("%+v", g)
+	}
+}
+
+// TestSystemLinesNameAUser: with a user column the sixth field is one.
+func TestSystemLinesNameAUser(t *testing.T) {
+	t.Parallel()
+	for line, want := range map[string]string{
+		"* * * * * root date -u": `1 [* * * * *] date -u user="root"`, "@daily\twww-data\tdate": `1 [@daily] date user="www-data"`,
+		"* * * * * /bin/x y": "1 refused: the sixth field is no user name; without --system there is none",
+		"* * * * * root":     "1 refused: there is no command; it comes after five fields or one macro, and a user",
+	} {
+		lines, err := parse(line, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want+"\n", report(lines)); diff != "" {
+			t.Errorf("%q (-want +got):\n%s", line, diff)
+		}
 	}
 }
 
@@ -169,9 +249,11 @@ func TestParseIsBounded(t *testing.T) {
 		{"a far longer line", longest + longest, -1},
 		{"the most lines", strings.Repeat("#\n", crontab.MaxLines), crontab.MaxLines},
 		{"more lines", strings.Repeat("#\n", crontab.MaxLines+1), -1},
+		{"a hundred thousand lines", strings.Repeat("* * * * * x\n", 100_000), -1},
+		{"a binary file", "* * * * * date\n\x7fELF\x02\x01\x00\x00", -1},
 	}
 	for _, tt := range tests {
-		lines, err := crontab.Parse(strings.NewReader(tt.text), judge)
+		lines, err := parse(tt.text, false)
 		if tt.lines < 0 && (core.CodeOf(err) != core.CodeInvalid || lines != nil) || tt.lines >= 0 && (err != nil || len(lines) != tt.lines) {
 			t.Errorf("%s: %d lines and error %v, want %d lines", tt.name, len(lines), err, tt.lines)
 		}
@@ -181,7 +263,7 @@ func TestParseIsBounded(t *testing.T) {
 func TestParsePassesOnWhatReadingFailedWith(t *testing.T) {
 	t.Parallel()
 	errBroken := errors.New("the disk broke")
-	lines, err := crontab.Parse(iotest.ErrReader(errBroken), judge)
+	lines, err := crontab.Parse(iotest.ErrReader(errBroken), crontab.Options{Check: judge})
 	if !errors.Is(err, errBroken) || lines != nil {
 		t.Errorf("%d lines and error %v, want none and the reader's", len(lines), err)
 	}
@@ -194,10 +276,13 @@ func TestSampleIsAcceptedWhole(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = f.Close() })
-	lines, err := crontab.Parse(f, func(spec string) error {
+	lines, err := crontab.Parse(f, crontab.Options{Check: func(spec, _ string) error {
+		if spec == "" {
+			return nil
+		}
 		_, err := cron.ParseStandard(spec)
 		return err
-	})
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -222,13 +307,13 @@ func FuzzParse(f *testing.F) {
 	f.Add("* * * * * date\nTZ=UTC\n@daily x\\%\n# c\n")
 	f.Add("'a'=b\r\n\"\n@\n  =")
 	f.Fuzz(func(t *testing.T, text string) {
-		lines, err := crontab.Parse(strings.NewReader(text), judge)
+		lines, err := parse(text, len(text)%2 == 0)
 		if err != nil {
 			return
 		}
 		for _, l := range lines {
 			taken := l.Entry != nil
-			if taken == (l.Refused != "" || l.Ignorable) || taken && (l.Entry.Command == "" || len(strings.Fields(l.Entry.Spec)) > 5) {
+			if taken == (l.Refused+l.Ignored+l.Setting != "") || taken && (l.Entry.Command == "" || len(strings.Fields(l.Entry.Spec)) > 5) {
 				t.Errorf("line %q became %+v", l.Text, l)
 			}
 		}

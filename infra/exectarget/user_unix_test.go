@@ -1,0 +1,63 @@
+//go:build unix
+
+package exectarget_test
+
+import (
+	"os"
+	"os/user"
+	"strings"
+	"testing"
+
+	"github.com/fencepost/fencepost/core"
+	"github.com/fencepost/fencepost/infra/exectarget"
+)
+
+// TestExecuteAsAUser: a command runs as the user that its crontab named, in the
+// home and with the groups of that user, and never as another one instead.
+func TestExecuteAsAUser(t *testing.T) {
+	t.Parallel()
+	me, err := user.Current()
+	if err != nil {
+		t.Fatal(err)
+	}
+	target := exectarget.New(exectarget.Config{Environ: []string{"HOME=/nowhere", "USER=x"}})
+	const who = `printf '%s ' "$(id -un)" "$USER" "$LOGNAME" "$HOME"; pwd`
+	check := func(u *user.User) {
+		t.Helper()
+		raw, err := target.Execute(t.Context(), execution(t, map[string]any{"command": who, "user": u.Username}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := strings.Join([]string{u.Username, u.Username, u.Username, u.HomeDir, u.HomeDir + "\n"}, " ")
+		if got := decode(t, raw).Output; got != want {
+			t.Errorf("ran as %q, want %q", got, want)
+		}
+	}
+	check(me)
+	_, err = target.Execute(t.Context(), execution(t, map[string]any{"command": "id", "user": "no-such-user"}))
+	if !core.IsPermanent(err) || !strings.Contains(err.Error(), "no-such-user") {
+		t.Errorf("an unknown user: %v", err)
+	}
+	other, err := user.Lookup("nobody")
+	if err != nil || other.Uid == me.Uid {
+		t.Skip("this machine has no user nobody beside me")
+	}
+	if os.Geteuid() != 0 {
+		_, err = target.Execute(t.Context(), execution(t, map[string]any{"command": "id", "user": "nobody"}))
+		if !core.IsPermanent(err) || !strings.Contains(err.Error(), "only root") {
+			t.Errorf("another user without being root: %v", err)
+		}
+		return
+	}
+	raw, err := target.Execute(t.Context(), execution(t, map[string]any{"command": "id -un; id -u; id -G", "user": "nobody", "dir": "/"}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	groups, err := other.GroupIds()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := "nobody\n" + other.Uid + "\n" + strings.Join(groups, " ") + "\n"; decode(t, raw).Output != want {
+		t.Errorf("ran as %q, want %q", decode(t, raw).Output, want)
+	}
+}
