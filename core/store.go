@@ -330,22 +330,6 @@ type ScheduleStore interface {
 	Run(ctx context.Context, tenant uuid.UUID, key RunKey) (Run, []Attempt, error)
 }
 
-// APIKey is a credential: it names a tenant. The key itself is stored nowhere.
-type APIKey struct {
-	Hash     [32]byte // SHA-256 of the key
-	TenantID uuid.UUID
-	Name     string
-	Scopes   []string
-}
-
-// KeyStore finds credentials.
-type KeyStore interface {
-	// FindKey returns the key with this hash; ErrNotFound.
-	FindKey(ctx context.Context, hash [32]byte) (APIKey, error)
-	// AddKey stores a key; one with the same hash is left as it is.
-	AddKey(ctx context.Context, k APIKey) error
-}
-
 // DatabaseInfo is what a look at the database shows, for people who check an
 // installation.
 type DatabaseInfo struct {

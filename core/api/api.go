@@ -17,7 +17,7 @@ import (
 	"github.com/fencepost/fencepost/core/schedules"
 )
 
-// Config is what the API stands on. All but Inspect and Version is required.
+// Config is what the API stands on. All but Inspect, Rate and Version is required.
 type Config struct {
 	Service *schedules.Service
 	Keys    core.KeyStore
@@ -29,6 +29,8 @@ type Config struct {
 	Inspect func(context.Context) (core.DatabaseInfo, error)
 	Clock   core.Clock
 	Logger  *slog.Logger
+	// Rate bounds the requests of each tenant. The zero value is no limit.
+	Rate RateLimit
 	// Version is shown by /healthz and /openapi.json. Defaults to dev.
 	Version string
 }
@@ -46,6 +48,9 @@ func (c *Config) check() error {
 	case c.Logger == nil:
 		return errors.New("api: Logger is missing")
 	}
+	if err := c.Rate.check(); err != nil {
+		return err
+	}
 	if c.Version == "" {
 		c.Version = "dev"
 	}
@@ -56,6 +61,7 @@ func (c *Config) check() error {
 type api struct {
 	service *schedules.Service
 	keys    *keyring
+	limits  *limiter
 	ready   func(context.Context) error
 	inspect func(context.Context) (core.DatabaseInfo, error)
 	version string
@@ -71,7 +77,8 @@ func New(c Config) (http.Handler, error) {
 	mux := newRouter()
 	a := &api{
 		service: c.Service,
-		keys:    &keyring{store: c.Keys, clock: c.Clock, known: map[[32]byte]remembered{}},
+		keys:    newKeyring(c.Keys, c.Clock),
+		limits:  newLimiter(c.Clock, c.Rate),
 		ready:   c.Ready,
 		inspect: c.Inspect,
 		version: c.Version,
@@ -85,6 +92,7 @@ func New(c Config) (http.Handler, error) {
 	a.addPreviews()
 	a.addHealth()
 	a.addInfo()
+	a.addKeys()
 	spec, err := a.describe()
 	if err != nil {
 		return nil, fmt.Errorf("describe the API: %w", err)
@@ -148,6 +156,7 @@ func ownProblem(hc huma.Context, _ string, v any) (any, error) {
 type operation struct {
 	huma.Operation
 	scope   string // empty: open to everybody
+	anew    bool   // trust no key that is only remembered
 	maxBody int64  // zero: as much as one schedule may have
 }
 
@@ -168,7 +177,7 @@ func handle[I, O any](a *api, o operation, do func(context.Context, uuid.UUID, *
 		o.SkipValidateBody = true
 	}
 	if o.scope != "" {
-		o.Middlewares = append(huma.Middlewares{a.require(o.scope)}, o.Middlewares...)
+		o.Middlewares = append(huma.Middlewares{a.require(o.scope, o.anew)}, o.Middlewares...)
 		o.RejectUnknownQueryParameters = true // a probe may carry anything
 		o.Security = []map[string][]string{{keyScheme: {o.scope}}}
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 
 	"github.com/fencepost/fencepost/core"
@@ -84,20 +85,43 @@ func TestKeysInMemoryAreBounded(t *testing.T) {
 	}
 }
 
-func TestWrongKeysDoNotPushOutRightOnes(t *testing.T) {
+// TestWrongKeysCostFewLookUps: a flood of wrong keys neither keeps the store busy
+// nor shuts out those whose keys have worked here before.
+func TestWrongKeysCostFewLookUps(t *testing.T) {
 	t.Parallel()
 	keys := &fakeKeys{}
 	s := newServer(t, &fakeStore{}, keys, nil)
 	want[api.Schedule](s, s.send("GET", aSchedule, nil), 200)
-	for range 1100 {
-		wrong, _ := api.NewKey()
+	wrong, _ := api.NewKey()
+	for _, rest := range []time.Duration{0, 10 * time.Second} {
+		s.clock.advance(rest)
+		before := keys.asked
 		problem(s, s.as(wrong).send("GET", aSchedule, nil), 401)
+		refused := map[int]int{}
+		for range 1000 {
+			other, _ := api.NewKey()
+			w := s.as(other).send("GET", aSchedule, nil)
+			refused[w.Code]++
+			if w.Code == 429 && (problem(s, w, 429).Code != "rate_limited" || w.Header().Get("Retry-After") != "1") {
+				t.Fatalf("%v %s", w.Header(), w.Body)
+			}
+		}
+		if diff := cmp.Diff(map[int]int{401: 199, 429: 801}, refused); diff != "" || keys.asked != before+200 {
+			t.Errorf("after %s: %d look-ups, %s", rest, keys.asked-before, diff)
+		}
+		problem(s, s.as(wrong).send("GET", aSchedule, nil), 401)
+		want[api.Schedule](s, s.send("GET", aSchedule, nil), 200)
+		if again := 200; rest > 0 && keys.asked != before+again+1 || rest == 0 && keys.asked != before+again {
+			t.Errorf("after %s: %d look-ups for keys that were seen before", rest, keys.asked-before-again)
+		}
 	}
-	before := keys.asked
-	want[api.Schedule](s, s.send("GET", aSchedule, nil), 200)
-	if keys.asked != before {
-		t.Error("the right key had been forgotten")
+	fresh := s.as(s.addKey(uuid.New(), "read"))
+	problem(s, fresh.send("GET", aSchedule, nil), 429)
+	s.clock.advance(time.Second)
+	for range 300 { // right ones cost nothing in the end
+		want[api.Schedule](s, s.as(s.addKey(uuid.New(), "read")).send("GET", aSchedule, nil), 200)
 	}
+	want[api.Schedule](s, fresh.send("GET", aSchedule, nil), 200)
 }
 
 func TestKeyStoreFailureIsNoRefusal(t *testing.T) {

@@ -81,8 +81,9 @@ func (s *fakeStore) Get(ctx context.Context, _, _ uuid.UUID) (core.Scheduled, er
 
 func (s *fakeStore) Apply(ctx context.Context, _ uuid.UUID, _ core.Edit) error { return s.fail(ctx) }
 
-// fakeKeys knows the keys of one tenant and counts how often it is asked.
+// fakeKeys only finds keys and counts how often it is asked.
 type fakeKeys struct {
+	core.KeyStore
 	err error
 
 	mutex sync.Mutex
@@ -100,6 +101,8 @@ func (k *fakeKeys) FindKey(_ context.Context, hash [32]byte) (core.APIKey, error
 	}
 	return key, k.err
 }
+
+func (k *fakeKeys) MarkKeyUsed(context.Context, [32]byte) error { return k.err }
 
 func (k *fakeKeys) AddKey(_ context.Context, key core.APIKey) error {
 	k.mutex.Lock()

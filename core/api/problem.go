@@ -18,6 +18,8 @@ const (
 	codeMethodNotAllowed = "method_not_allowed"
 	codeMediaType        = "unsupported_media_type"
 	codeTimeout          = "timeout"
+	codeRateLimited      = "rate_limited"
+	codeOwnKey           = "own_key"
 )
 
 // problemType is the media type of RFC 9457.

@@ -27,7 +27,7 @@ import (
 // call of it succeeds.
 type route struct {
 	scope string // empty: open to everybody
-	of    string // what the path names: schedule, name or run
+	of    string // what the path names: schedule, name, run or key
 	lists string // what the owner finds in the answer and a stranger does not
 	// own says that the name in the path is the caller's own, whatever other
 	// tenants call theirs.
@@ -38,6 +38,7 @@ type route struct {
 
 const (
 	newSchedule = `{"name":"NEW","spec":"@daily","job":{"queue":"test"}}`
+	newKey      = `{"name":"NEW","scopes":["read"]}`
 	wholePut    = `{"spec":"@daily","job":{"queue":"test"}}`
 )
 
@@ -60,6 +61,9 @@ func routes() map[string]route {
 		"DELETE /v1/schedules/by-name/{name}": {scope: "write", of: "name"},
 		"POST /v1/schedules/batch":            {scope: "write", body: `{"items":[` + newSchedule + `]}`},
 		"GET /v1/runs/{id}":                   {scope: "read", of: "run"},
+		"POST /v1/keys":                       {scope: "admin", body: newKey},
+		"GET /v1/keys":                        {scope: "admin", lists: "key"},
+		"DELETE /v1/keys/{id}":                {scope: "admin", of: "key"},
 		"POST /v1/next":                       {scope: "read", body: `{"spec":"@daily"}`},
 		"GET /v1/info":                        {scope: "read"},
 		"GET /healthz":                        {},
@@ -75,14 +79,15 @@ func (s *server) make() things {
 	s.Helper()
 	made := s.create(`{"name":"of ` + uuid.NewString() + `","spec":"@daily","job":{"queue":"test"},"overlap":"allow"}`)
 	run := want[api.Run](s, s.send("POST", "/v1/schedules/"+made.ID+"/trigger", nil), 202)
-	return things{"schedule": made.ID, "name": made.Name, "run": run.ID}
+	key := want[api.CreatedKey](s, s.send("POST", "/v1/keys", newKey), 201)
+	return things{"schedule": made.ID, "name": made.Name, "run": run.ID, "key": key.ID}
 }
 
 // nobodys are things in the form of those that exist.
 func nobodys() things {
 	id := uuid.Must(uuid.NewV7())
 	key := core.RunKey{Region: region, ScheduleID: id, Slot: time.Date(2027, 1, 5, 9, 0, 0, 1000, time.UTC)}
-	return things{"schedule": id.String(), "name": "of " + uuid.NewString(), "run": key.ID()}
+	return things{"schedule": id.String(), "name": "of " + uuid.NewString(), "run": key.ID(), "key": "key_" + strings.ReplaceAll(id.String(), "-", "")[16:]}
 }
 
 var parameter = regexp.MustCompile(`\{\w+\}`)
@@ -231,7 +236,7 @@ func (s *server) look(on things) map[string]string {
 	s.Helper()
 	seen := map[string]string{}
 	for name, r := range routes() {
-		if strings.HasPrefix(name, "GET ") && r.of != "" && !strings.HasSuffix(name, "/next") {
+		if strings.HasPrefix(name, "GET ") && r.of+r.lists != "" && !strings.HasSuffix(name, "/next") {
 			seen[name] = s.call(name, on).Body.String()
 		}
 	}

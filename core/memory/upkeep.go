@@ -3,8 +3,6 @@ package memory
 import (
 	"context"
 	"maps"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/fencepost/fencepost/core"
@@ -14,35 +12,6 @@ const (
 	oneDay    = 24 * time.Hour // of UTC, which has no other days
 	daysAhead = 7
 )
-
-// FindKey implements core.KeyStore.
-func (s *Store) FindKey(ctx context.Context, hash [32]byte) (core.APIKey, error) {
-	_, err := s.begin(ctx, "find key")
-	if err != nil {
-		return core.APIKey{}, err
-	}
-	defer s.mu.Unlock()
-	k, ok := s.keys[hash]
-	if !ok {
-		return core.APIKey{}, core.ErrNotFound
-	}
-	k.Scopes = slices.Clone(k.Scopes)
-	return k, nil
-}
-
-// AddKey implements core.KeyStore.
-func (s *Store) AddKey(ctx context.Context, k core.APIKey) error {
-	_, err := s.begin(ctx, "add key")
-	if err != nil {
-		return err
-	}
-	defer s.mu.Unlock()
-	if _, ok := s.keys[k.Hash]; !ok {
-		k.Scopes = strings.Fields(strings.Join(k.Scopes, " "))
-		s.keys[k.Hash] = k
-	}
-	return nil
-}
 
 // EnsurePartitions implements core.UpkeepStore. Partitions are no more than
 // names here, by which DropExpired drops whole days.

@@ -2,7 +2,6 @@ package storetest
 
 import (
 	"context"
-	"crypto/sha256"
 	"time"
 
 	"github.com/google/uuid"
@@ -12,7 +11,6 @@ import (
 
 func otherTests() []test {
 	return []test{
-		{"keys are found by their hash", testKeys},
 		{"nothing is done for a context that has ended", testEndedContext},
 	}
 }
@@ -23,25 +21,6 @@ func upkeepTests() []test {
 		{"the interval of an expired run stays open", testExpiredInterval},
 		{"partitions are made, again and again", testPartitions},
 	}
-}
-
-func testKeys(w *world) {
-	hash := sha256.Sum256([]byte("fp_secret"))
-	_, err := w.Store.FindKey(w.ctx, hash)
-	w.fails("a key that is not there", core.ErrNotFound, err)
-	k := core.APIKey{Hash: hash, TenantID: w.tenant, Name: "ci", Scopes: []string{"schedules:read", "schedules:write"}}
-	w.must(w.Store.AddKey(w.ctx, k))
-	again := k
-	again.TenantID, again.Name, again.Scopes = uuid.New(), "thief", nil
-	w.must(w.Store.AddKey(w.ctx, again))
-	got, err := w.Store.FindKey(w.ctx, hash)
-	w.must(err)
-	w.same("key", k, got)
-	bare := core.APIKey{Hash: sha256.Sum256([]byte("other")), TenantID: w.tenant, Name: "bare"}
-	w.must(w.Store.AddKey(w.ctx, bare))
-	got, err = w.Store.FindKey(w.ctx, bare.Hash)
-	w.must(err)
-	w.same("key without scopes", bare, got)
 }
 
 const keep = 60 * 24 * time.Hour

@@ -1,6 +1,7 @@
 package database_test
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"regexp"
 	"strings"
@@ -15,7 +16,8 @@ import (
 )
 
 // load fills the tables: 10,000 schedules with their timers, a finished run for
-// each in every of 38 day partitions, and a few live runs.
+// each in every of 38 day partitions, and a few live runs;
+// and 10,000 keys, most of them of one tenant.
 const load = `
 INSERT INTO schedules (region, id, tenant_id, name, spec, time_zone, queue, payload, misfire, misfire_grace, overlap, spread, timeout,
                        max_attempts, paused, version, created_at, updated_at)
@@ -30,7 +32,9 @@ INSERT INTO runs (region, schedule_id, scheduled_for, tenant_id, shard, state, c
 SELECT 'local', ('00000000-0000-7000-8000-' || lpad(to_hex(n), 12, '0'))::UUID, date_trunc('day', now()) - d * INTERVAL '1 day', $1::UUID,
        (n % 64)::INT2, CASE WHEN d = 0 AND n % 100 = 0 THEN 'queued' ELSE 'succeeded' END, 'schedule', 'test', 65536, 5,
        CASE WHEN d = 0 AND n % 100 = 0 THEN now() END, now(), now()
-FROM generate_series(1, 10000) AS n, generate_series(0, 37) AS d WHERE d = 0 OR n % 20 = 0;`
+FROM generate_series(1, 10000) AS n, generate_series(0, 37) AS d WHERE d = 0 OR n % 20 = 0;
+INSERT INTO api_keys (region, hash, tenant_id, name, scopes, created_at)
+SELECT 'local', sha256(n::TEXT::BYTEA), CASE WHEN n % 10 = 0 THEN gen_random_uuid() ELSE $1::UUID END, 'n' || n, 'read', now() FROM generate_series(1, 10000) AS n;`
 
 // plans returns each statement of the hot path with arguments and the indexes
 // that have to serve it.
@@ -54,12 +58,13 @@ func plans(now time.Time, tenant uuid.UUID, analyzed bool) []struct {
 		ids[i] = uuid.MustParse(fmt.Sprintf("00000000-0000-7000-8000-%012x", 64*i%10000+1))
 		slots[i], fences[i], texts[i], ints[i] = now.Truncate(24*time.Hour), 1, "skip", 5
 	}
+	hash := sha256.Sum256([]byte("1"))
 	day := `runs_p\d+_(pkey|region_schedule_id_scheduled_for_idx\d*)`
 	schedule := `schedules_(pkey|tenant_idx)`
 	// Without statistics PostgreSQL takes a tenant for as selective as a name.
-	named := "schedules_(tenant_idx|name_key)"
+	named, keys, oneKey := "schedules_(tenant_idx|name_key)", "api_keys_(tenant_idx|id_key)", "api_keys_(tenant_idx|id_key)"
 	if analyzed {
-		named = "schedules_name_key"
+		named, keys, oneKey = "schedules_name_key", "api_keys_tenant_idx", "api_keys_id_key"
 	}
 	wake := `runs_p\d+_region_shard_wake_at_idx`
 	return []struct {
@@ -88,6 +93,10 @@ func plans(now time.Time, tenant uuid.UUID, analyzed bool) []struct {
 			region, tenant, ids[0], 100, []string{"active"}, "test", "n", `{"a":"b"}`, []string{}, []string{}, []string{},
 		}},
 		{"schedules_by_id", []string{schedule, "timers_schedule_key", day}, []any{region, tenant, ids[:100]}},
+		{"find_key", []string{"api_keys_pkey"}, []any{region, hash[:]}},
+		{"mark_key_used", []string{"api_keys_pkey"}, []any{region, hash[:]}},
+		{"list_keys", []string{keys}, []any{region, tenant, now, "key_0", 100}},
+		{"revoke_key", []string{oneKey}, []any{region, tenant, "key_0"}},
 		{"trigger", []string{schedule, "timers_schedule_key", day}, []any{region, tenant, ids[0], int64(1), now}},
 	}
 }
@@ -95,7 +104,7 @@ func plans(now time.Time, tenant uuid.UUID, analyzed bool) []struct {
 // runsByKey finds how a plan reads a day of runs through its primary key.
 var runsByKey = regexp.MustCompile(`using runs_\w+pkey on runs_p(\d+) \w+\n\s+(Index Cond: .*)`)
 
-var scansTable = regexp.MustCompile(`Seq Scan on (timers|runs\w*|schedules)\b`)
+var scansTable = regexp.MustCompile(`Seq Scan on (timers|runs\w*|schedules|api_keys)\b`)
 
 // TestPlans holds the planner to the intended indexes, without statistics and
 // with them, for plans with and without sight of the values.

@@ -81,7 +81,7 @@ const roomy = 1000
 func (p *process) handler() (http.Handler, error) {
 	return api.New(api.Config{
 		Service: schedules.New(p.db, p.c.Region, p.targets()), Keys: p.db, Ready: p.db.Ping, Inspect: p.db.Inspect, Clock: p.clock,
-		Logger: p.c.Logger, Version: p.c.Version,
+		Logger: p.c.Logger, Version: p.c.Version, Rate: p.c.Rate,
 	})
 }
 

@@ -19,6 +19,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/fencepost/fencepost/core"
+	"github.com/fencepost/fencepost/core/api"
 	"github.com/fencepost/fencepost/infra/clock"
 	"github.com/fencepost/fencepost/infra/database"
 	"github.com/fencepost/fencepost/infra/embedded"
@@ -49,6 +50,9 @@ type Config struct {
 	AllowExec bool
 	// AllowPrivate lets the http target call private addresses.
 	AllowPrivate bool
+	// Rate bounds the requests of each tenant to this process's API. Zero is no
+	// limit.
+	Rate api.RateLimit
 	// Keep is how long history is kept. Defaults to 30 days.
 	Keep    time.Duration
 	Version string
@@ -80,6 +84,9 @@ func (c Config) withDefaults() (Config, error) {
 		if !slices.Contains(Roles(), r) {
 			return c, core.Invalid("--roles", "must be some of %s, with commas between", strings.Join(Roles(), ", "))
 		}
+	}
+	if c.Rate.PerSecond < 0 || c.Rate.Burst < 0 {
+		return c, core.Invalid("--tenant-rate", "and --tenant-burst must not be negative")
 	}
 	if _, err := net.ResolveTCPAddr("tcp", c.Listen); err != nil {
 		return c, core.Invalid("--listen", `is not an address such as "127.0.0.1:8080"`)
