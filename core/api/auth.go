@@ -61,8 +61,10 @@ func unauthorized(detail string) *Problem {
 	return newProblem(http.StatusUnauthorized, string(core.CodeUnauthorized), detail).with("WWW-Authenticate", challenge)
 }
 
+// invalidKey does not say whether a key is unknown, has expired or was revoked:
+// who asks may be anybody.
 func invalidKey() *Problem {
-	return unauthorized("the API key is not valid: it is unknown, has expired or was revoked")
+	return unauthorized("the API key is not valid")
 }
 
 // keyIn returns the hash of the key that an Authorization header holds. What
