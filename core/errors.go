@@ -15,6 +15,7 @@ const (
 	CodeNotFound     Code = "not_found"    // no such thing, or it is another tenant's
 	CodeConflict     Code = "conflict"     // the state of the thing forbids it
 	CodeStale        Code = "stale"        // the caller's fence or version is not the current one
+	CodePrecondition Code = "precondition" // the version that the caller demands is not the current one
 	CodeUnauthorized Code = "unauthorized" // no key, a wrong key or a scope that does not reach
 	CodeThrottled    Code = "throttled"    // too much at once; later it works
 	CodeUnavailable  Code = "unavailable"  // the database or the queue does not answer
@@ -76,6 +77,12 @@ var (
 	// ErrRunLive answers a trigger while a run is alive and the schedule's
 	// overlap policy does not allow two.
 	ErrRunLive = &Error{Code: CodeConflict, Kind: "run_live", Message: "a run of this schedule is alive; wait for it or set overlap to allow"}
+	// ErrRunFinal answers a cancel of a run that has ended.
+	ErrRunFinal = &Error{Code: CodeConflict, Kind: "run_final", Message: "the run has ended; its state tells how"}
+	// ErrKeyReused answers another request under the same idempotency key.
+	ErrKeyReused = &Error{Code: CodeInvalid, Kind: "idempotency_mismatch", Field: "Idempotency-Key", Message: "was sent with another request within 24 hours; use a new key for a new request"}
+	// ErrMadeAndDeleted answers a request sent again whose schedule is gone.
+	ErrMadeAndDeleted = &Error{Code: CodeConflict, Kind: "already_deleted", Message: "the schedule that this Idempotency-Key made has been deleted; use a new key to make another"}
 	// ErrNameTaken answers a schedule whose name another one of the tenant has.
 	ErrNameTaken = &Error{Code: CodeConflict, Kind: "name_taken", Field: "name", Message: "another schedule has this name; choose another or edit that one"}
 	// ErrChanged says that a guarded write found its row changed meanwhile:

@@ -49,6 +49,7 @@ const (
 	ReasonMisfire   Reason = "misfire"   // skipped: missed, and merged into the run of a newer slot
 	ReasonPaused    Reason = "paused"    // skipped: the schedule was paused
 	ReasonEdited    Reason = "edited"    // skipped: an edit replaced the spec before the slot was claimed
+	ReasonRequested Reason = "requested" // canceled: somebody asked for it
 	ReasonDeleted   Reason = "deleted"   // skipped or canceled: the schedule was deleted
 )
 
@@ -81,6 +82,9 @@ type Run struct {
 	FinishedAt      time.Time
 	Result          json.RawMessage
 	Error           string
+	// Payload is what the run gets instead of its schedule's; nil for most. Lists
+	// leave it out.
+	Payload json.RawMessage
 }
 
 // MaxRangeCount is where counting the slots of a range stops; a row with this

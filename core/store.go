@@ -250,47 +250,6 @@ type NewSchedule struct {
 	Done     time.Time
 }
 
-// ScheduleQuery asks for a page of schedules, in the order of their ids. A zero
-// field chooses all.
-type ScheduleQuery struct {
-	Limit int // 1 to 1,000
-	// After is where the page before ended.
-	After      uuid.UUID
-	States     []ScheduleState
-	Queue      string
-	NamePrefix string
-	Labels     Selector
-}
-
-// SchedulePage is a page of schedules. It may have fewer than asked for, even
-// none, although there are more: what one call looks at is bounded.
-type SchedulePage struct {
-	Items []Scheduled
-	More  bool
-	Last  uuid.UUID // where the next page goes on, if there are more
-}
-
-// RunQuery asks for a page of a schedule's runs, newest slot first. A zero field
-// chooses all.
-type RunQuery struct {
-	Limit int // 1 to 1,000
-	// From and Before bound the slots; Before is exclusive, and where the page
-	// before ended.
-	From   time.Time
-	Before time.Time
-	States []RunState
-}
-
-// RunPage is a page of runs, with the same reserve as SchedulePage.
-type RunPage struct {
-	Items []Run
-	More  bool
-	Last  time.Time // slot where the next page goes on, if there are more
-}
-
-// ScanLimit is how many rows one call of List or Runs looks at.
-const ScanLimit = 10_000
-
 // ScheduleStore is what the API needs. Every method takes the tenant from the
 // caller's credential and finds nothing of another tenant.
 type ScheduleStore interface {
@@ -319,10 +278,18 @@ type ScheduleStore interface {
 	// queued and retrying runs and requests it of running ones; settle are the
 	// rows of slots still owed. ErrChanged as Apply.
 	Delete(ctx context.Context, tenant uuid.UUID, e Edit) error
-	// Trigger admits a manual run at slot through the timer's fence: ErrRunLive
-	// if a run is alive and allow is not set, ErrChanged if the fence moved on
-	// or the slot is taken.
-	Trigger(ctx context.Context, tenant uuid.UUID, s *Schedule, fence int64, slot time.Time) (Run, error)
+	// Trigger admits a manual run through the timer's fence: ErrRunLive if a run is
+	// alive and overlap is not allow, ErrChanged if the fence moved on or the slot
+	// is taken. With a key it notes the run's slot in the key's reservation, in the
+	// same statement.
+	Trigger(ctx context.Context, tenant uuid.UUID, m Manual) (Run, error)
+	// CancelRun ends a waiting run and asks a running one to end, and returns it;
+	// sent again it changes nothing. ErrNotFound; ErrRunFinal for one that ended
+	// otherwise.
+	CancelRun(ctx context.Context, tenant uuid.UUID, key RunKey) (Run, error)
+	// Reserve keeps an idempotency key for ReservationTTL and returns what it is
+	// reserved for: this request, or an earlier one.
+	Reserve(ctx context.Context, tenant uuid.UUID, r Request) (Reservation, error)
 	// Runs returns a schedule's runs, newest slot first. It looks at ScanLimit of
 	// them at most.
 	Runs(ctx context.Context, tenant, schedule uuid.UUID, q RunQuery) (RunPage, error)
@@ -353,6 +320,9 @@ type UpkeepStore interface {
 	// DropExpired drops days of history older than keep in which nothing is
 	// alive, and returns how many it dropped.
 	DropExpired(ctx context.Context, keep time.Duration) (int, error)
+	// DropReservations removes up to 1,000 idempotency keys older than
+	// ReservationTTL and returns how many.
+	DropReservations(ctx context.Context) (int, error)
 	// Ping answers nil when the database does.
 	Ping(ctx context.Context) error
 }

@@ -155,9 +155,10 @@ func ownProblem(hc huma.Context, _ string, v any) (any, error) {
 // operation is a route with the scope that its callers need.
 type operation struct {
 	huma.Operation
-	scope   string // empty: open to everybody
-	anew    bool   // trust no key that is only remembered
-	maxBody int64  // zero: as much as one schedule may have
+	scope        string // empty: open to everybody
+	anew         bool   // trust no key that is only remembered
+	optionalBody bool   // whether the body may be left out
+	maxBody      int64  // zero: as much as one schedule may have
 }
 
 // handle registers a route. The handler gets the tenant from the key and
@@ -189,6 +190,7 @@ func handle[I, O any](a *api, o operation, do func(context.Context, uuid.UUID, *
 		return out, nil
 	})
 	if o.RequestBody != nil {
+		o.RequestBody.Required = !o.optionalBody
 		delete(o.RequestBody.Content, "application/octet-stream") // huma's guess for a raw body
 	}
 }

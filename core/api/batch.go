@@ -56,7 +56,10 @@ type BatchResult struct {
 }
 
 type (
-	batchInput  struct{ RawBody []byte }
+	batchInput struct {
+		KeyHeader
+		RawBody []byte
+	}
 	batchOutput struct{ Body BatchResult }
 )
 
@@ -66,7 +69,7 @@ func (a *api) addBatch() {
 		Summary: "Create or put up to 1,000 schedules",
 		Description: "The body has at most 8 MiB. The items are taken as if each were sent by itself, in order, and each has its own outcome: " +
 			"a wrong one does not stop the others, and the answer is 200. Only a batch that cannot be read, or of which nothing could be decided, fails as a whole. " +
-			"In mode put it may be sent again at any time; in mode create, items that are there already are then refused with name_taken.",
+			"In mode put it may be sent again at any time, and in mode create with the same Idempotency-Key; without one, items that are there already are then refused with name_taken.",
 		RequestBody: a.batchBody(), BodyReadTimeout: requestTimeout,
 	}}, a.batch)
 }
@@ -106,7 +109,11 @@ func (a *api) batch(ctx context.Context, tenant uuid.UUID, in *batchInput) (*bat
 		}
 		fields, at = append(fields, inputs[i].Fields), append(at, i)
 	}
-	results := a.service.Many(ctx, tenant, fields, schedules.ManyOptions{Put: b.put, DryRun: b.dryRun})
+	options, err := a.batchOptions(ctx, tenant, in, b)
+	if err != nil {
+		return nil, err
+	}
+	results := a.service.Many(ctx, tenant, fields, options)
 	failed := 0
 	var failure error
 	for n, r := range results {
@@ -128,6 +135,19 @@ func (a *api) batch(ctx context.Context, tenant uuid.UUID, in *batchInput) (*bat
 		report(ctx, http.MethodPost, failure) // one of them is enough for the log
 	}
 	return &batchOutput{count(answer)}, nil
+}
+
+// batchOptions says what the batch asks for; under an idempotency key the ids of
+// what it makes are those of the first time.
+func (a *api) batchOptions(ctx context.Context, tenant uuid.UUID, in *batchInput, b decodedBatch) (schedules.ManyOptions, error) {
+	o := schedules.ManyOptions{Put: b.put, DryRun: b.dryRun}
+	request, err := in.request("POST "+batchPath, in.RawBody)
+	if err != nil || request == nil || b.dryRun {
+		return o, err
+	}
+	origin, err := a.service.Reserve(ctx, tenant, *request)
+	o.ID = origin.ID
+	return o, err
 }
 
 func (i *BatchItem) refuse(p *Problem) { i.Status, i.Problem = p.Status, p }

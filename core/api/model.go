@@ -159,7 +159,7 @@ type Run struct {
 	ScheduleID      string          `json:"schedule_id"`
 	ScheduledFor    time.Time       `json:"scheduled_for" doc:"The slot: the nominal time, before any spread."`
 	State           string          `json:"state" enum:"queued,running,retrying,succeeded,dead,skipped,canceled"`
-	Cause           string          `json:"cause" enum:"schedule,catch_up,manual"`
+	Cause           string          `json:"cause" enum:"schedule,catch_up,manual,backfill"`
 	Reason          string          `json:"reason,omitempty" doc:"Why the run is dead, skipped or canceled."`
 	RangeFrom       *time.Time      `json:"range_from,omitempty" doc:"The first slot, if the row stands for a range of skipped slots."`
 	RangeCount      int64           `json:"range_count,omitempty" doc:"How many slots the range has; 10000 stands for at least so many."`
@@ -203,11 +203,13 @@ type Attempt struct {
 // RunDetail is one run with its failed attempts, oldest first.
 type RunDetail struct {
 	Run
-	Attempts []Attempt `json:"attempts" nullable:"false" doc:"The failed attempts, oldest first."`
+	// Payload is nil unless the run has its own.
+	Payload  json.RawMessage `json:"payload,omitempty" doc:"What the run gets instead of its schedule's payload."`
+	Attempts []Attempt       `json:"attempts" nullable:"false" doc:"The failed attempts, oldest first."`
 }
 
 func showDetail(r core.Run, attempts []core.Attempt) RunDetail {
-	d := RunDetail{Run: showRun(r), Attempts: make([]Attempt, len(attempts))}
+	d := RunDetail{Run: showRun(r), Payload: r.Payload, Attempts: make([]Attempt, len(attempts))}
 	for i, a := range attempts {
 		d.Attempts[i] = Attempt{a.Number, a.Fence, optional(a.StartedAt), optional(a.FinishedAt), a.Error}
 	}

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"errors"
 	"net/http"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -15,12 +16,18 @@ type (
 	scheduleName struct {
 		Name string `path:"name" doc:"The schedule's name, percent-encoded. Slashes may stay as they are."`
 	}
+	removeInput struct {
+		Name string `path:"name" doc:"The schedule's name, percent-encoded. Slashes may stay as they are."`
+		MatchHeader
+	}
 	putInput struct {
+		MatchHeader
 		Name    string `path:"name" doc:"The schedule's name, percent-encoded. Slashes may stay as they are."`
 		DryRun  string `query:"dry_run"`
 		RawBody []byte
 	}
 	putOutput struct {
+		VersionHeader
 		Status   int
 		Location string `header:"Location" doc:"The path of the schedule, if it was created."`
 		Body     PutResult
@@ -80,15 +87,19 @@ func (a *api) getNamed(ctx context.Context, tenant uuid.UUID, in *scheduleName) 
 	if err != nil {
 		return nil, err
 	}
-	return &scheduleOutput{showSchedule(found)}, nil
+	return shown(found), nil
 }
 
-func (a *api) removeNamed(ctx context.Context, tenant uuid.UUID, in *scheduleName) (*struct{}, error) {
+func (a *api) removeNamed(ctx context.Context, tenant uuid.UUID, in *removeInput) (*struct{}, error) {
+	match, err := in.match()
+	if err != nil {
+		return nil, err
+	}
 	found, err := a.service.GetNamed(ctx, tenant, in.Name)
 	if err != nil {
 		return nil, err
 	}
-	return nil, a.service.Delete(ctx, tenant, found.Schedule.ID)
+	return nil, a.service.If(match).Delete(ctx, tenant, found.Schedule.ID)
 }
 
 func (a *api) put(ctx context.Context, tenant uuid.UUID, in *putInput) (*putOutput, error) {
@@ -100,11 +111,25 @@ func (a *api) put(ctx context.Context, tenant uuid.UUID, in *putInput) (*putOutp
 	if err != nil {
 		return nil, err
 	}
-	got, outcome, err := a.service.Put(ctx, tenant, body.Fields, dryRun)
+	match, err := in.match()
+	if err != nil {
+		return nil, err
+	}
+	if in.IfMatch != "" { // what is not there has no version
+		if _, err := a.service.GetNamed(ctx, tenant, in.Name); errors.Is(err, core.ErrNotFound) {
+			return nil, noVersion()
+		} else if err != nil {
+			return nil, err
+		}
+	}
+	got, outcome, err := a.service.If(match).Put(ctx, tenant, body.Fields, dryRun)
 	if err != nil {
 		return nil, asSent(err, body)
 	}
 	out := &putOutput{Status: http.StatusOK, Body: PutResult{Schedule: showSchedule(got), Outcome: string(outcome)}}
+	if !dryRun {
+		out.VersionHeader = etag(got.Schedule.Version)
+	}
 	switch {
 	case got.Schedule.ID == uuid.UUID{}:
 		out.Body.ID = ""
@@ -112,6 +137,10 @@ func (a *api) put(ctx context.Context, tenant uuid.UUID, in *putInput) (*putOutp
 		out.Status, out.Location = http.StatusCreated, "/v1/schedules/"+out.Body.ID
 	}
 	return out, nil
+}
+
+func noVersion() error {
+	return &core.Error{Code: core.CodePrecondition, Kind: "version_mismatch", Field: "If-Match", Message: "there is no schedule of this name"}
 }
 
 // decodePut reads the body that makes the schedule of a name what it says.

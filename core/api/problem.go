@@ -103,6 +103,8 @@ func statusOf(code core.Code) int {
 		return http.StatusNotFound
 	case core.CodeConflict, core.CodeStale:
 		return http.StatusConflict
+	case core.CodePrecondition:
+		return http.StatusPreconditionFailed
 	case core.CodeUnauthorized:
 		return http.StatusUnauthorized
 	case core.CodeThrottled:
@@ -148,6 +150,8 @@ func problemOf(err error) *Problem {
 func stableCode(e *core.Error) string {
 	switch {
 	case e.Kind == core.ErrUnknownOutcome.Kind: // its own, not that of its cause
+		return e.Kind
+	case e.Kind == core.ErrKeyReused.Kind:
 		return e.Kind
 	case e.Kind == "", e.Code == core.CodeUnavailable, e.Code == core.CodeInvalid, e.Code == core.CodeThrottled:
 		return string(e.Code)

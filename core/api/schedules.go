@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/fencepost/fencepost/core"
+	"github.com/fencepost/fencepost/core/schedules"
 )
 
 type (
@@ -18,14 +19,25 @@ type (
 		ID string `path:"id" doc:"The schedule's id."`
 	}
 	createInput struct {
+		KeyHeader
 		RawBody []byte
 	}
 	patchInput struct {
-		ID      string `path:"id" doc:"The schedule's id."`
+		ID string `path:"id" doc:"The schedule's id."`
+		MatchHeader
 		RawBody []byte
 	}
-	scheduleOutput struct{ Body Schedule }
-	createOutput   struct {
+	changeInput struct {
+		ID string `path:"id" doc:"The schedule's id."`
+		MatchHeader
+	}
+	scheduleOutput struct {
+		VersionHeader
+		Body Schedule
+	}
+	createOutput struct {
+		VersionHeader
+		ReplayHeader
 		Location string `header:"Location" doc:"The path of the schedule."`
 		Body     Schedule
 	}
@@ -99,11 +111,24 @@ func (a *api) create(ctx context.Context, tenant uuid.UUID, in *createInput) (*c
 	if err != nil {
 		return nil, err
 	}
-	made, err := a.service.Create(ctx, tenant, body.Fields)
+	request, err := in.request("POST /v1/schedules", in.RawBody)
+	if err != nil {
+		return nil, err
+	}
+	var made core.Scheduled
+	again := false
+	if request == nil {
+		made, err = a.service.Create(ctx, tenant, body.Fields)
+	} else {
+		made, again, err = a.service.CreateOnce(ctx, tenant, body.Fields, *request)
+	}
 	if err != nil {
 		return nil, asSent(err, body)
 	}
-	return &createOutput{Location: "/v1/schedules/" + made.Schedule.ID.String(), Body: showSchedule(made)}, nil
+	return &createOutput{
+		VersionHeader: etag(made.Schedule.Version), ReplayHeader: showReplayed(again),
+		Location: "/v1/schedules/" + made.Schedule.ID.String(), Body: showSchedule(made),
+	}, nil
 }
 
 func (a *api) change(ctx context.Context, tenant uuid.UUID, in *patchInput) (*scheduleOutput, error) {
@@ -115,11 +140,15 @@ func (a *api) change(ctx context.Context, tenant uuid.UUID, in *patchInput) (*sc
 	if err != nil {
 		return nil, err
 	}
-	changed, err := a.service.Edit(ctx, tenant, id, body.Fields)
+	match, err := in.match()
+	if err != nil {
+		return nil, err
+	}
+	changed, err := a.service.If(match).Edit(ctx, tenant, id, body.Fields)
 	if err != nil {
 		return nil, asSent(err, body)
 	}
-	return &scheduleOutput{showSchedule(changed)}, nil
+	return shown(changed), nil
 }
 
 // asSent names the fields of a job by the form in which the caller sent it.
@@ -133,36 +162,55 @@ func asSent(err error, body input) error {
 	return p
 }
 
+func shown(s core.Scheduled) *scheduleOutput {
+	return &scheduleOutput{etag(s.Schedule.Version), showSchedule(s)}
+}
+
 func (a *api) get(ctx context.Context, tenant uuid.UUID, in *scheduleID) (*scheduleOutput, error) {
-	return a.onSchedule(ctx, tenant, in, a.service.Get)
-}
-
-func (a *api) pause(ctx context.Context, tenant uuid.UUID, in *scheduleID) (*scheduleOutput, error) {
-	return a.onSchedule(ctx, tenant, in, a.service.Pause)
-}
-
-func (a *api) resume(ctx context.Context, tenant uuid.UUID, in *scheduleID) (*scheduleOutput, error) {
-	return a.onSchedule(ctx, tenant, in, a.service.Resume)
-}
-
-func (a *api) onSchedule(ctx context.Context, tenant uuid.UUID, in *scheduleID,
-	do func(context.Context, uuid.UUID, uuid.UUID) (core.Scheduled, error),
-) (*scheduleOutput, error) {
 	id, err := parseID(in.ID)
 	if err != nil {
 		return nil, err
 	}
-	s, err := do(ctx, tenant, id)
+	s, err := a.service.Get(ctx, tenant, id)
 	if err != nil {
 		return nil, err
 	}
-	return &scheduleOutput{showSchedule(s)}, nil
+	return shown(s), nil
 }
 
-func (a *api) remove(ctx context.Context, tenant uuid.UUID, in *scheduleID) (*struct{}, error) {
+func (a *api) pause(ctx context.Context, tenant uuid.UUID, in *changeInput) (*scheduleOutput, error) {
+	return a.onSchedule(in, func(s *schedules.Service, id uuid.UUID) (core.Scheduled, error) { return s.Pause(ctx, tenant, id) })
+}
+
+func (a *api) resume(ctx context.Context, tenant uuid.UUID, in *changeInput) (*scheduleOutput, error) {
+	return a.onSchedule(in, func(s *schedules.Service, id uuid.UUID) (core.Scheduled, error) { return s.Resume(ctx, tenant, id) })
+}
+
+// onSchedule changes a schedule if it has the version that the request demands.
+func (a *api) onSchedule(in *changeInput, do func(*schedules.Service, uuid.UUID) (core.Scheduled, error)) (*scheduleOutput, error) {
 	id, err := parseID(in.ID)
 	if err != nil {
 		return nil, err
 	}
-	return nil, a.service.Delete(ctx, tenant, id)
+	match, err := in.match()
+	if err != nil {
+		return nil, err
+	}
+	s, err := do(a.service.If(match), id)
+	if err != nil {
+		return nil, err
+	}
+	return shown(s), nil
+}
+
+func (a *api) remove(ctx context.Context, tenant uuid.UUID, in *changeInput) (*struct{}, error) {
+	id, err := parseID(in.ID)
+	if err != nil {
+		return nil, err
+	}
+	match, err := in.match()
+	if err != nil {
+		return nil, err
+	}
+	return nil, a.service.If(match).Delete(ctx, tenant, id)
 }

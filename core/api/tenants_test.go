@@ -64,6 +64,7 @@ func routes() map[string]route {
 		"POST /v1/keys":                       {scope: "admin", body: newKey},
 		"GET /v1/keys":                        {scope: "admin", lists: "key"},
 		"DELETE /v1/keys/{id}":                {scope: "admin", of: "key"},
+		"POST /v1/runs/{id}/cancel":           {scope: "write", of: "run"},
 		"POST /v1/next":                       {scope: "read", body: `{"spec":"@daily"}`},
 		"GET /v1/info":                        {scope: "read"},
 		"GET /healthz":                        {},

@@ -66,6 +66,7 @@ func (s *Store) Runs(ctx context.Context, tenant, schedule uuid.UUID, q core.Run
 			break
 		}
 		if wanted {
+			r.Payload = nil
 			page.Items = append(page.Items, r)
 		}
 		page.Last = r.Key.Slot

@@ -62,6 +62,9 @@ func (s *Store) start(r *run, d core.Delivery, now time.Time, lease time.Duratio
 	}
 	if sch != nil {
 		out.Name, out.Payload, out.Timeout = sch.Name, bytes.Clone(sch.Job.Payload), sch.Timeout
+		if r.Payload != nil {
+			out.Payload = bytes.Clone(r.Payload)
+		}
 	}
 	return out
 }

@@ -170,44 +170,18 @@ func (s *Store) Delete(ctx context.Context, tenant uuid.UUID, e core.Edit) error
 	}
 	for k, r := range s.runs {
 		if k.ScheduleID == sch.ID && !r.State.Final() {
-			r.cancel(now)
+			r.cancel(core.ReasonDeleted, now)
 		}
 	}
 	return nil
 }
 
 // cancel ends a waiting run and asks a running one to end.
-func (r *run) cancel(now time.Time) {
-	r.Reason, r.CancelRequested = core.ReasonDeleted, true
+func (r *run) cancel(why core.Reason, now time.Time) {
+	r.Reason, r.CancelRequested = why, true
 	if r.State == core.RunRunning {
 		return
 	}
 	r.State, r.WakeAt, r.FinishedAt = core.RunCanceled, time.Time{}, now
 	r.Fence++
-}
-
-// Trigger implements core.ScheduleStore.
-func (s *Store) Trigger(ctx context.Context, tenant uuid.UUID, c *core.Schedule, fence int64, slot time.Time) (core.Run, error) {
-	now, err := s.begin(ctx, "trigger")
-	if err != nil {
-		return core.Run{}, err
-	}
-	defer s.mu.Unlock()
-	sch, t, ok := s.living(tenant, c.ID)
-	if !ok || t.Fence != fence {
-		return core.Run{}, core.ErrChanged
-	}
-	a := s.admit(t, sch.Overlap == core.OverlapAllow, "")
-	if a.busy {
-		return core.Run{}, core.ErrRunLive
-	}
-	r := s.add(&a, core.PlannedRow{Slot: slot, Cause: core.CauseManual, Queue: sch.Job.Queue, MaxAttempts: sch.MaxAttempts}, now)
-	if r == nil {
-		return core.Run{}, core.ErrChanged
-	}
-	if !a.allow {
-		r.CoversTo = r.CoversFrom // empty: the chain of intervals passes it by
-	}
-	t.LastRun, t.openFrom, t.Fence = r.Key.Slot, time.Time{}, a.fence
-	return r.Run, nil
 }

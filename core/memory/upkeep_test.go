@@ -36,7 +36,7 @@ func (a *aging) queued() core.Run {
 	}
 	c.Name = c.ID.String()
 	a.must(a.Create(a.Context(), c, core.Forever, a.clock.Now()))
-	r, err := a.Trigger(a.Context(), a.tenant, &c, 1, a.clock.Now().Add(time.Microsecond))
+	r, err := a.Trigger(a.Context(), a.tenant, core.Manual{ScheduleID: c.ID, Fence: 1, Slot: a.clock.Now().Add(time.Microsecond)})
 	a.must(err)
 	return r
 }

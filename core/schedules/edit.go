@@ -23,6 +23,10 @@ func (s *Service) Create(ctx context.Context, tenant uuid.UUID, f Fields) (core.
 	if err != nil {
 		return core.Scheduled{}, fmt.Errorf("make a schedule id: %w", err)
 	}
+	return s.create(ctx, tenant, id, f)
+}
+
+func (s *Service) create(ctx context.Context, tenant, id uuid.UUID, f Fields) (core.Scheduled, error) {
 	sch, err := s.whole(tenant, id, f)
 	if err != nil {
 		return core.Scheduled{}, err
@@ -220,6 +224,12 @@ func (s *Service) change(ctx context.Context, tenant, id uuid.UUID, doing string
 			return cur, nil
 		}
 		e, err := planIt(&cur, slots)
+		if !s.match.allows(cur.Schedule.Version) {
+			if err == nil && e == nil && s.match.allows(cur.Schedule.Version-1) {
+				return cur, nil // what is asked for has been done, by this very request sent before
+			}
+			return core.Scheduled{}, fmt.Errorf("%s: %w", doing, versionMismatch(cur.Schedule.Version))
+		}
 		if err != nil || e == nil {
 			return cur, err
 		}
@@ -258,6 +268,9 @@ func (s *Service) Delete(ctx context.Context, tenant, id uuid.UUID) error {
 		if err != nil {
 			return fmt.Errorf("delete schedule: %w", err)
 		}
+		if !s.match.allows(cur.Schedule.Version) {
+			return fmt.Errorf("delete schedule: %w", versionMismatch(cur.Schedule.Version))
+		}
 		err = s.store.Delete(ctx, tenant, plan.Delete(&cur, slots))
 		switch {
 		case err == nil:
@@ -269,63 +282,4 @@ func (s *Service) Delete(ctx context.Context, tenant, id uuid.UUID) error {
 		}
 	}
 	return fmt.Errorf("delete schedule: %w", core.ErrChanged)
-}
-
-// Trigger makes a manual run at once; core.ErrRunLive while a run is alive and
-// overlap is not allow. Once a write's outcome is unknown its slot names the
-// request: before it is sent again, and before a refusal is believed, the slot's
-// run is looked for.
-func (s *Service) Trigger(ctx context.Context, tenant, id uuid.UUID) (core.Run, error) {
-	var slot time.Time
-	sent := false // a write whose outcome is unknown
-	for n := range maxRounds {
-		cur, err := s.store.Get(ctx, tenant, id)
-		if err != nil {
-			return core.Run{}, fmt.Errorf("trigger schedule: %w", err)
-		}
-		if !sent { // the microsecond of the round before may be another run's
-			slot = manualSlot(cur.Now.Add(time.Duration(n) * time.Microsecond))
-		}
-		run, err := s.store.Trigger(ctx, tenant, &cur.Schedule, cur.Timer.Fence, slot)
-		if err == nil {
-			return run, nil
-		}
-		sent = sent || errors.Is(err, core.ErrUnknownOutcome)
-		if sent {
-			run, found, lerr := s.look(ctx, tenant, id, slot)
-			if found || lerr != nil {
-				return run, lerr
-			}
-		}
-		switch {
-		case errors.Is(err, core.ErrUnknownOutcome), errors.Is(err, core.ErrChanged), errors.Is(err, core.ErrBadRow):
-		default:
-			return core.Run{}, fmt.Errorf("trigger schedule: %w", err)
-		}
-	}
-	return core.Run{}, fmt.Errorf("trigger schedule: %w", core.ErrChanged)
-}
-
-// look finds the run that a trigger may have made. When that cannot be learned
-// the request's outcome stays unknown.
-func (s *Service) look(ctx context.Context, tenant, id uuid.UUID, slot time.Time) (core.Run, bool, error) {
-	run, _, err := s.store.Run(ctx, tenant, core.RunKey{Region: s.region, ScheduleID: id, Slot: slot})
-	switch {
-	case err == nil:
-		return run, true, nil
-	case errors.Is(err, core.ErrNotFound):
-		return core.Run{}, false, nil
-	default:
-		return core.Run{}, false, fmt.Errorf("trigger schedule: %w: %w", core.ErrUnknownOutcome, err)
-	}
-}
-
-// manualSlot returns t with its microseconds within the millisecond made
-// non-zero: slots are whole milliseconds, so a manual run can never be one.
-func manualSlot(t time.Time) time.Time {
-	t = t.Truncate(time.Microsecond)
-	if t.Nanosecond()%int(time.Millisecond) == 0 {
-		t = t.Add(time.Microsecond)
-	}
-	return t
 }

@@ -19,6 +19,7 @@ type Service struct {
 	region  string
 	targets map[string]core.Target
 	known   string // names the targets, for messages
+	match   Match
 }
 
 // New returns a service on store. Schedules live in region; targets are the

@@ -83,9 +83,9 @@ func (f *flaky) Delete(ctx context.Context, tenant uuid.UUID, e core.Edit) error
 	return f.write(func() error { return f.ScheduleStore.Delete(ctx, tenant, e) })
 }
 
-func (f *flaky) Trigger(ctx context.Context, tenant uuid.UUID, s *core.Schedule, fence int64, slot time.Time) (run core.Run, err error) {
+func (f *flaky) Trigger(ctx context.Context, tenant uuid.UUID, s core.Manual) (run core.Run, err error) {
 	err = f.write(func() error {
-		run, err = f.ScheduleStore.Trigger(ctx, tenant, s, fence, slot)
+		run, err = f.ScheduleStore.Trigger(ctx, tenant, s)
 		return err
 	})
 	return run, err
@@ -214,7 +214,7 @@ func TestWritesOfUnknownOutcome(t *testing.T) {
 				t.Errorf("resume: version %d, %v", s.Schedule.Version, err)
 			}
 			lost(w.store)
-			if _, err := w.service.Trigger(ctx, w.tenant, id); err != nil {
+			if _, err := w.service.Trigger(ctx, w.tenant, id, schedules.TriggerOptions{}); err != nil {
 				t.Errorf("trigger: %v", err)
 			}
 			runs, err := w.service.Runs(ctx, w.tenant, id, core.RunQuery{Limit: 10})
@@ -266,7 +266,7 @@ func TestTriggerThatCommitsLate(t *testing.T) {
 	}
 	w.store.after = []error{core.ErrUnknownOutcome}
 	hidden := &late{flaky: w.store}
-	run, err := schedules.New(hidden, "local", nil).Trigger(ctx, w.tenant, s.Schedule.ID)
+	run, err := schedules.New(hidden, "local", nil).Trigger(ctx, w.tenant, s.Schedule.ID, schedules.TriggerOptions{})
 	if err != nil {
 		t.Fatalf("trigger: %v", err)
 	}
@@ -298,17 +298,17 @@ func TestTriggerBesideALiveRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	first, err := w.service.Trigger(ctx, w.tenant, s.Schedule.ID)
+	first, err := w.service.Trigger(ctx, w.tenant, s.Schedule.ID, schedules.TriggerOptions{})
 	if err != nil || first.Key.Slot.Nanosecond()%int(time.Millisecond) == 0 {
 		t.Fatalf("a manual run at %s, %v", first.Key.Slot, err)
 	}
-	if _, err := w.service.Trigger(ctx, w.tenant, s.Schedule.ID); !errors.Is(err, core.ErrRunLive) {
+	if _, err := w.service.Trigger(ctx, w.tenant, s.Schedule.ID, schedules.TriggerOptions{}); !errors.Is(err, core.ErrRunLive) {
 		t.Errorf("the second trigger: %v, want run_live", err)
 	}
 	if _, err := w.service.Edit(ctx, w.tenant, s.Schedule.ID, schedules.Fields{Overlap: ptr(core.OverlapAllow)}); err != nil {
 		t.Fatal(err)
 	}
-	second, err := w.service.Trigger(ctx, w.tenant, s.Schedule.ID)
+	second, err := w.service.Trigger(ctx, w.tenant, s.Schedule.ID, schedules.TriggerOptions{})
 	if err != nil || second.Key == first.Key {
 		t.Errorf("beside a live run with overlap allow: %+v, %v", second.Key, err)
 	}
@@ -323,7 +323,7 @@ func TestTenantsAreApart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	run, err := w.service.Trigger(ctx, w.tenant, s.Schedule.ID)
+	run, err := w.service.Trigger(ctx, w.tenant, s.Schedule.ID, schedules.TriggerOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -334,7 +334,7 @@ func TestTenantsAreApart(t *testing.T) {
 		"pause":   second(w.service.Pause(ctx, stranger, id)),
 		"resume":  second(w.service.Resume(ctx, stranger, id)),
 		"delete":  w.service.Delete(ctx, stranger, id),
-		"trigger": second(w.service.Trigger(ctx, stranger, id)),
+		"trigger": second(w.service.Trigger(ctx, stranger, id, schedules.TriggerOptions{})),
 		"runs":    second(w.service.Runs(ctx, stranger, id, core.RunQuery{Limit: 10})),
 		"run": func() error {
 			_, _, err := w.service.Run(ctx, stranger, run.Key)

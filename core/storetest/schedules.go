@@ -117,7 +117,7 @@ func testTenants(w *world) {
 	w.fails("get", core.ErrNotFound, err)
 	w.fails("apply", core.ErrChanged, w.Store.Apply(w.ctx, stranger, edit))
 	w.fails("delete", core.ErrChanged, w.Store.Delete(w.ctx, stranger, w.deletion(id)))
-	_, err = w.Store.Trigger(w.ctx, stranger, &before.Schedule, before.Timer.Fence, w.manual())
+	_, err = w.Store.Trigger(w.ctx, stranger, core.Manual{ScheduleID: before.Schedule.ID, Fence: before.Timer.Fence, Slot: w.manual()})
 	w.fails("trigger", core.ErrChanged, err)
 	_, _, err = w.Store.Run(w.ctx, stranger, h.Key)
 	w.fails("run", core.ErrNotFound, err)
@@ -142,7 +142,7 @@ func (w *world) manual() time.Time {
 func (w *world) trigger(id uuid.UUID) core.Run {
 	w.Helper()
 	s := w.get(id)
-	r, err := w.Store.Trigger(w.ctx, w.tenant, &s.Schedule, s.Timer.Fence, w.manual())
+	r, err := w.Store.Trigger(w.ctx, w.tenant, core.Manual{ScheduleID: s.Schedule.ID, Fence: s.Timer.Fence, Slot: w.manual()})
 	w.must(err)
 	return r
 }
@@ -177,13 +177,13 @@ func testTriggerRefused(w *world) {
 		w.twin(id, h.Key.Slot, contrary(state))
 		before := w.get(id)
 		w.same("live while "+string(state), live, before.LastRunLive())
-		_, err := w.Store.Trigger(w.ctx, w.tenant, &before.Schedule, before.Timer.Fence+1, w.manual())
+		_, err := w.Store.Trigger(w.ctx, w.tenant, core.Manual{ScheduleID: before.Schedule.ID, Fence: before.Timer.Fence + 1, Slot: w.manual()})
 		w.fails("another fence", core.ErrChanged, err)
 		if !live {
 			w.trigger(id)
 			continue
 		}
-		_, err = w.Store.Trigger(w.ctx, w.tenant, &before.Schedule, before.Timer.Fence, w.manual())
+		_, err = w.Store.Trigger(w.ctx, w.tenant, core.Manual{ScheduleID: before.Schedule.ID, Fence: before.Timer.Fence, Slot: w.manual()})
 		w.fails("during "+string(state), core.ErrRunLive, err)
 		w.same("schedule", before, w.get(id))
 		w.same("runs", 1, len(w.runs(id)))
@@ -191,13 +191,13 @@ func testTriggerRefused(w *world) {
 	id, _ := w.reach(core.RunQueued, func(s *core.Schedule) { s.Overlap = core.OverlapAllow })
 	first := w.trigger(id)
 	before := w.get(id)
-	if _, err := w.Store.Trigger(w.ctx, w.tenant, &before.Schedule, before.Timer.Fence, first.Key.Slot); err == nil {
+	if _, err := w.Store.Trigger(w.ctx, w.tenant, core.Manual{ScheduleID: before.Schedule.ID, Fence: before.Timer.Fence, Slot: first.Key.Slot}); err == nil {
 		w.Error("a manual run took the slot of another")
 	}
 	w.same("schedule", before, w.get(id))
 	w.same("runs", 2, len(w.runs(id)))
 	unknown := core.Schedule{ID: uuid.New(), TenantID: w.tenant}
-	_, err := w.Store.Trigger(w.ctx, w.tenant, &unknown, 1, w.manual())
+	_, err := w.Store.Trigger(w.ctx, w.tenant, core.Manual{ScheduleID: unknown.ID, Fence: 1, Slot: w.manual()})
 	w.fails("an unknown schedule", core.ErrChanged, err)
 }
 

@@ -44,7 +44,9 @@ type Open func(t *testing.T) Harness
 // Run holds a store to the contracts in core, that of UpkeepStore excepted. Each
 // subtest opens a store; those of one database may share it by their regions.
 func Run(t *testing.T, open Open) {
-	for _, group := range [][]test{lookTests(), claimTests(), runTests(), sweepTests(), leaseTests(), scheduleTests(), manyTests(), editTests(), keyTests(), otherTests()} {
+	for _, group := range [][]test{
+		lookTests(), claimTests(), runTests(), sweepTests(), leaseTests(), scheduleTests(), manyTests(), editTests(), keyTests(), manualTests(), otherTests(),
+	} {
 		run(t, open, group)
 	}
 }

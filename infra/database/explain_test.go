@@ -97,7 +97,8 @@ func plans(now time.Time, tenant uuid.UUID, analyzed bool) []struct {
 		{"mark_key_used", []string{"api_keys_pkey"}, []any{region, hash[:]}},
 		{"list_keys", []string{keys}, []any{region, tenant, now, "key_0", 100}},
 		{"revoke_key", []string{oneKey}, []any{region, tenant, "key_0"}},
-		{"trigger", []string{schedule, "timers_schedule_key", day}, []any{region, tenant, ids[0], int64(1), now}},
+		{"trigger", []string{schedule, "timers_schedule_key", day}, []any{region, tenant, ids[0], int64(1), now, []byte{1}, "{}"}},
+		{"cancel_run", []string{day}, []any{region, tenant, ids[0], now}},
 	}
 }
 

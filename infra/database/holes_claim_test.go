@@ -155,7 +155,7 @@ func intervalAfterAllow(w *world) string {
 	id := w.schedule("every 1h", w.now().Add(-time.Minute), func(s *core.Schedule) {
 		s.Anchor, s.Overlap = w.now().Truncate(time.Second).Add(-30*time.Second), core.OverlapAllow
 	})
-	r, err := w.service().Trigger(w.ctx, w.tenant, id)
+	r, err := w.service().Trigger(w.ctx, w.tenant, id, schedules.TriggerOptions{})
 	w.must(err)
 	st := w.start(core.Delivery{Message: core.Message{Key: r.Key, Fence: r.Fence}, Token: uuid.New()}, time.Minute)
 	w.finish(held(st[0]), core.RunSucceeded)
@@ -208,7 +208,7 @@ func triggerDuringClaim(w *world) string {
 	var wg sync.WaitGroup
 	wg.Go(func() { w.claim(id, m) })
 	w.waitAsleep()
-	_, err := w.service().Trigger(w.ctx, w.tenant, id)
+	_, err := w.service().Trigger(w.ctx, w.tenant, id, schedules.TriggerOptions{})
 	w.must(err)
 	wg.Wait()
 	if n := w.live(id); n != 1 {
@@ -224,7 +224,7 @@ func claimDuringTrigger(w *world) string {
 	slot := before.Now.Truncate(time.Millisecond).Add(time.Microsecond)
 	c := w.claimNow(id)
 	w.sql("UPDATE timers SET last_run = NULL WHERE schedule_id = $1", id) // the answer that trigger would have read
-	_, err := w.db.Trigger(w.ctx, w.tenant, &before.Schedule, before.Timer.Fence, slot)
+	_, err := w.db.Trigger(w.ctx, w.tenant, core.Manual{ScheduleID: before.Schedule.ID, Fence: before.Timer.Fence, Slot: slot})
 	if err == nil || w.live(id) != 1 {
 		return fmt.Sprintf("C10: trigger went past the claim of %s", c.Key.Slot.Format(time.RFC3339))
 	}
@@ -234,7 +234,7 @@ func claimDuringTrigger(w *world) string {
 // triggerAtSlot: a manual run must never take a slot's key.
 func triggerAtSlot(w *world) string {
 	id := w.overdue(nil)
-	r, err := w.service().Trigger(w.ctx, w.tenant, id)
+	r, err := w.service().Trigger(w.ctx, w.tenant, id, schedules.TriggerOptions{})
 	w.must(err)
 	if r.Key.Slot.Equal(r.Key.Slot.Truncate(time.Millisecond)) {
 		return "C4: a manual run has the key that a slot could have"
@@ -250,7 +250,7 @@ func triggerTakesSlot(w *world) string {
 	id := w.overdue(nil)
 	cur := w.get(id)
 	slot := w.slots(&cur.Schedule).Prev(cur.Now)
-	r, err := w.db.Trigger(w.ctx, w.tenant, &cur.Schedule, cur.Timer.Fence, slot)
+	r, err := w.db.Trigger(w.ctx, w.tenant, core.Manual{ScheduleID: cur.Schedule.ID, Fence: cur.Timer.Fence, Slot: slot})
 	w.must(err)
 	w.finish(held(w.start(core.Delivery{Message: core.Message{Key: r.Key, Fence: r.Fence}, Token: uuid.New()}, time.Minute)[0]), core.RunSucceeded)
 	for _, c := range w.claim(id, w.move(id, w.now())) {
@@ -269,7 +269,7 @@ func coveredIntervals(w *world) string {
 	for _, end := range []core.RunState{core.RunSucceeded, core.RunDead, core.RunDead, core.RunSucceeded, "manual", core.RunDead, core.RunSucceeded} {
 		var st []core.Started
 		if end == "manual" {
-			r, err := w.service().Trigger(w.ctx, w.tenant, id)
+			r, err := w.service().Trigger(w.ctx, w.tenant, id, schedules.TriggerOptions{})
 			w.must(err)
 			st = w.start(core.Delivery{Message: core.Message{Key: r.Key, Fence: r.Fence}, Token: uuid.New()}, time.Minute)
 			end = core.RunSucceeded

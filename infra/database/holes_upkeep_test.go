@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/fencepost/fencepost/core"
+	"github.com/fencepost/fencepost/core/schedules"
 	"github.com/fencepost/fencepost/infra/database"
 )
 
@@ -123,7 +124,7 @@ func intervalOfLiveRun(w *world) string {
 	_, err := w.db.DropExpired(w.ctx, 30*24*time.Hour)
 	w.must(err)
 	w.finish(held(st[0]), core.RunSucceeded)
-	r, err := w.service().Trigger(w.ctx, w.tenant, c.Key.ScheduleID)
+	r, err := w.service().Trigger(w.ctx, w.tenant, c.Key.ScheduleID, schedules.TriggerOptions{})
 	w.must(err)
 	if first := w.run(c.Key); !r.CoversFrom.Equal(first.CoversTo) {
 		return fmt.Sprintf("covered intervals: one ends at %s, the next begins at %s", first.CoversTo, r.CoversFrom)
@@ -144,7 +145,7 @@ func intervalOutlivesRow(w *world) string {
 	if n, err := w.db.DropExpired(w.ctx, 30*24*time.Hour); err != nil || n != 1 {
 		return fmt.Sprintf("retention answered %d days, %v", n, err)
 	}
-	r, err := w.service().Trigger(w.ctx, w.tenant, id)
+	r, err := w.service().Trigger(w.ctx, w.tenant, id, schedules.TriggerOptions{})
 	w.must(err)
 	if !r.CoversFrom.Equal(opened) {
 		return fmt.Sprintf("covered intervals: %s to the expired run are nobody's", opened.Format(time.RFC3339))

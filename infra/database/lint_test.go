@@ -174,6 +174,7 @@ func TestDialectLint(t *testing.T) {
 // a whole table instead of a key.
 var keyOrder = strings.NewReplacer(
 	"(id, region)", "(region, id)",
+	"(tenant_id, key, region)", "(region, tenant_id, key)",
 	"(schedule_id, scheduled_for, region)", "(region, schedule_id, scheduled_for)",
 	"(schedule_id, scheduled_for, attempt, region)", "(region, schedule_id, scheduled_for, attempt)",
 )

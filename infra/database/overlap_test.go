@@ -11,6 +11,7 @@ import (
 
 	"github.com/fencepost/fencepost/core"
 	"github.com/fencepost/fencepost/core/plan"
+	"github.com/fencepost/fencepost/core/schedules"
 )
 
 // TestOverlapUnderLoad lets claims, triggers and finishes of one schedule meet
@@ -65,7 +66,7 @@ func (w *world) claimLoop(ctx context.Context, id uuid.UUID, todo chan<- core.De
 
 func (w *world) triggerLoop(ctx context.Context, id uuid.UUID, todo chan<- core.Delivery, admitted *atomic.Int64) {
 	for ctx.Err() == nil {
-		r, err := w.service().Trigger(ctx, w.tenant, id)
+		r, err := w.service().Trigger(ctx, w.tenant, id, schedules.TriggerOptions{})
 		if err != nil {
 			continue // mostly run_live
 		}

@@ -172,6 +172,7 @@ type runRow struct {
 	FinishedAt      *time.Time
 	Result          []byte
 	Error           *string
+	Payload         []byte
 }
 
 func (d *DB) run(r runRow) core.Run {
@@ -181,6 +182,7 @@ func (d *DB) run(r runRow) core.Run {
 		Version: fromNull(r.Version), Fence: r.Fence, Attempt: int(r.Attempt), MaxAttempts: int(r.MaxAttempts), WakeAt: utc(r.WakeAt),
 		CancelRequested: r.CancelRequested, CoversFrom: utc(r.CoversFrom), CoversTo: utc(r.CoversTo), CreatedAt: r.CreatedAt.UTC(),
 		StartedAt: utc(r.StartedAt), FinishedAt: utc(r.FinishedAt), Result: json.RawMessage(r.Result), Error: fromNull(r.Error),
+		Payload: json.RawMessage(r.Payload),
 	}
 }
 

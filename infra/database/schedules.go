@@ -3,7 +3,6 @@ package database
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"time"
 
 	"github.com/google/uuid"
@@ -130,35 +129,4 @@ func (d *DB) Delete(ctx context.Context, tenant uuid.UUID, e core.Edit) error {
 		return err
 	})
 	return translate("delete schedule", err)
-}
-
-// Trigger implements core.ScheduleStore.
-func (d *DB) Trigger(ctx context.Context, tenant uuid.UUID, s *core.Schedule, fence int64, slot time.Time) (core.Run, error) {
-	type row struct {
-		Busy        bool
-		Fence       *int64
-		Queue       *string
-		MaxAttempts *int32
-		WakeAt      *time.Time
-		CoversFrom  *time.Time
-		CoversTo    *time.Time
-		CreatedAt   *time.Time
-	}
-	rows, err := query[row](ctx, d, "trigger", d.region, pgID(tenant), pgID(s.ID), fence, slot)
-	switch {
-	case errors.Is(err, core.ErrBadRow): // the slot is another manual run's
-		return core.Run{}, core.ErrChanged
-	case err != nil:
-		return core.Run{}, err
-	case len(rows) == 0:
-		return core.Run{}, core.ErrChanged
-	case rows[0].Busy:
-		return core.Run{}, core.ErrRunLive
-	}
-	r := rows[0]
-	return core.Run{
-		Key: d.key(s.ID, slot), TenantID: tenant, State: core.RunQueued, Cause: core.CauseManual, Queue: fromNull(r.Queue),
-		Fence: fromNull(r.Fence), MaxAttempts: int(fromNull(r.MaxAttempts)), WakeAt: utc(r.WakeAt),
-		CoversFrom: utc(r.CoversFrom), CoversTo: utc(r.CoversTo), CreatedAt: utc(r.CreatedAt),
-	}, nil
 }

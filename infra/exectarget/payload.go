@@ -25,7 +25,7 @@ const defaultShell = "/bin/sh"
 // job is a payload that was found to be right.
 type job struct {
 	command, dir, stdin, shell, user string
-	env                        map[string]string
+	env                              map[string]string
 }
 
 func parse(payload json.RawMessage) (job, error) {

@@ -9,12 +9,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fencepost/fencepost/core"
 	"github.com/fencepost/fencepost/core/api"
 	"github.com/fencepost/fencepost/core/api/client"
 )
 
 func newRuns(a *app) *cobra.Command {
-	cmd := group("runs", "Look into what happened", newRunsList(a), newRunsGet(a))
+	cmd := group("runs", "Look into what happened", newRunsList(a), newRunsGet(a), newRunsCancel(a))
 	addJSON(cmd)
 	return cmd
 }
@@ -95,6 +96,29 @@ func why(r api.Run) string {
 		parts = append(parts, r.Error)
 	}
 	return strings.Join(parts, ": ")
+}
+
+func newRunsCancel(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:     "cancel RUN",
+		Short:   "Cancel a run: a waiting one ends, a running one is asked to",
+		Example: "  fencepost runs cancel run_040t4bx7ga2qvsw4k5kcyq2q060g01k1h8kvfh80dhqp6rbc",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := a.connect()
+			if err != nil {
+				return err
+			}
+			run, err := c.CancelRun(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			if run.State == string(core.RunRunning) {
+				return a.say(cmd, run, "%s is asked to end", run.ID)
+			}
+			return a.say(cmd, run, "%s is %s", run.ID, run.State)
+		},
+	}
 }
 
 func newRunsGet(a *app) *cobra.Command {

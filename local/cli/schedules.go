@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -255,15 +256,24 @@ func newSchedulesDelete(a *app) *cobra.Command {
 }
 
 func newSchedulesTrigger(a *app) *cobra.Command {
-	return a.onSchedule(&cobra.Command{
+	var payload string
+	cmd := a.onSchedule(&cobra.Command{
 		Use:     "trigger SCHEDULE",
 		Short:   "Run a schedule at once",
-		Example: "  fencepost schedules trigger nightly-report",
+		Example: "  fencepost schedules trigger nightly-report\n  fencepost schedules trigger nightly-report --payload '{\"day\": \"2026-11-30\"}'",
 	}, func(ctx context.Context, cmd *cobra.Command, c *client.Client, s api.Schedule) error {
-		run, err := c.Trigger(ctx, s.ID)
+		var own json.RawMessage
+		if payload != "" {
+			if own = json.RawMessage(payload); !json.Valid(own) {
+				return usageError("--payload is not JSON")
+			}
+		}
+		run, err := c.Trigger(ctx, s.ID, own)
 		if err != nil {
 			return err
 		}
 		return a.say(cmd, run, "triggered %s: %s", s.Name, run.ID)
 	})
+	cmd.Flags().StringVar(&payload, "payload", "", "JSON for this run, instead of the schedule's payload")
+	return cmd
 }

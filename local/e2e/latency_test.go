@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/fencepost/fencepost/core"
+	"github.com/fencepost/fencepost/core/schedules"
 )
 
 // A run that somebody asks for starts within 3 seconds, although the API knows
@@ -17,7 +18,7 @@ func TestTriggerStartsSoon(t *testing.T) {
 		box, done := newMailbox(w), &tally{}
 		w.claimer(w.db, box, nil)
 		w.executor(w.db, box, done, nil)
-		asked, err := w.service(w.db).Trigger(w.ctx, w.tenant, id)
+		asked, err := w.service(w.db).Trigger(w.ctx, w.tenant, id, schedules.TriggerOptions{})
 		w.must(err)
 
 		r := w.succeeded(1)[0]

@@ -71,7 +71,7 @@ func calls() map[string]call {
 	}
 	paused := func(w *world, id uuid.UUID) { w.must(pause(w, w.service(w.db), id)) }
 	trigger := func(w *world, api *schedules.Service, id uuid.UUID) error {
-		run, err := api.Trigger(w.ctx, w.tenant, id)
+		run, err := api.Trigger(w.ctx, w.tenant, id, schedules.TriggerOptions{})
 		if err == nil && w.count("runs WHERE scheduled_for = $1", run.Key.Slot) != 1 {
 			w.Errorf("the answer names a run that does not exist: %+v", run)
 		}

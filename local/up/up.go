@@ -253,5 +253,13 @@ func (p *process) keepPartitions(ctx context.Context) error {
 	if dropped > 0 {
 		p.c.Logger.Info("dropped expired history", "days", dropped)
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	for range 100 { // what is left goes in an hour
+		if n, err := p.db.DropReservations(ctx); err != nil || n == 0 {
+			return err
+		}
+	}
+	return nil
 }

@@ -101,10 +101,22 @@ func (c *Client) Delete(ctx context.Context, id string) error {
 }
 
 // Trigger runs a schedule at once and returns the run; a refusal of code
-// run_live while another one is alive and may not be joined.
-func (c *Client) Trigger(ctx context.Context, id string) (api.Run, error) {
+// run_live while another one is alive and may not be joined. A payload that is not
+// nil replaces the schedule's for this run.
+func (c *Client) Trigger(ctx context.Context, id string, payload json.RawMessage) (api.Run, error) {
 	var r api.Run
-	return r, c.do(ctx, http.MethodPost, "/v1/schedules/"+url.PathEscape(id)+"/trigger", nil, &r)
+	var in any
+	if payload != nil {
+		in = map[string]json.RawMessage{"payload": payload}
+	}
+	return r, c.do(ctx, http.MethodPost, "/v1/schedules/"+url.PathEscape(id)+"/trigger", in, &r)
+}
+
+// CancelRun ends a waiting run, or asks a running one to end, and returns it; a
+// refusal of code run_final for one that ended otherwise.
+func (c *Client) CancelRun(ctx context.Context, id string) (api.Run, error) {
+	var r api.Run
+	return r, c.do(ctx, http.MethodPost, "/v1/runs/"+url.PathEscape(id)+"/cancel", nil, &r)
 }
 
 // Run returns one run with its failed attempts; a refusal of code not_found if

@@ -59,7 +59,7 @@ func TestRequests(t *testing.T) {
 	_, err4 := c.Pause(ctx, "a")
 	_, err5 := c.Resume(ctx, "a")
 	err6 := c.Delete(ctx, "a")
-	_, err7 := c.Trigger(ctx, "a")
+	_, err7 := c.Trigger(ctx, "a", nil)
 	_, err8 := c.Runs(ctx, "a", client.RunFilter{To: time.Date(2027, 1, 5, 9, 0, 0, 0, time.UTC)}, client.Page{Limit: 1})
 	run, err9 := c.Run(ctx, "run_x")
 	if err := errors.Join(err1, err2, err3, err4, err5, err6, err7, err8, err9); err != nil || run.ID != "x" {

@@ -1,7 +1,7 @@
 -- A page of a schedule's runs, newest slot first. Index: runs_pkey backwards.
 SELECT d.schedule_id, d.scheduled_for, d.tenant_id, d.state, d.cause, d.reason, d.range_from, d.range_count, d.queue, d.version, d.fence,
        d.attempt, d.max_attempts, d.wake_at, d.cancel_requested, d.covers_from, d.covers_to, d.created_at, d.started_at, d.finished_at,
-       d.result, d.error
+       d.result, d.error, NULL::JSONB AS payload
 FROM (
   SELECT r.schedule_id, r.scheduled_for, r.tenant_id, r.state, r.cause, r.reason, r.range_from, r.range_count, r.queue, r.version, r.fence,
          r.attempt, r.max_attempts, r.wake_at, r.cancel_requested, r.covers_from, r.covers_to, r.created_at, r.started_at, r.finished_at,

@@ -3,7 +3,7 @@
 -- all runs of the schedule.
 SELECT d.schedule_id, d.scheduled_for, d.tenant_id, d.state, d.cause, d.reason, d.range_from, d.range_count, d.queue, d.version, d.fence,
        d.attempt, d.max_attempts, d.wake_at, d.cancel_requested, d.covers_from, d.covers_to, d.created_at, d.started_at, d.finished_at,
-       d.result, d.error
+       d.result, d.error, NULL::JSONB AS payload
 FROM unnest($4::TIMESTAMPTZ[]) AS w(slot)
 CROSS JOIN LATERAL (
   SELECT r.schedule_id, r.scheduled_for, r.tenant_id, r.state, r.cause, r.reason, r.range_from, r.range_count, r.queue, r.version, r.fence,

@@ -31,7 +31,7 @@ WITH moved AS (
     AND m.fence + 0 = m.fence AND m.fence - 0 = m.fence
     AND (r.state = 'queued' AND r.fence = m.fence OR r.state = 'running' AND r.fence = m.fence + 1 AND r.holder = m.token)
   RETURNING r.schedule_id, r.scheduled_for, r.tenant_id, r.state, r.cause, r.attempt, r.max_attempts, r.fence, r.holder, r.queue,
-            r.covers_from, r.covers_to, m.name, m.payload, m.timeout
+            r.covers_from, r.covers_to, m.name, COALESCE(r.payload, m.payload) AS payload, m.timeout
 )
 SELECT m.schedule_id, m.scheduled_for, m.tenant_id, m.state, m.cause, m.attempt, m.max_attempts, m.fence, m.holder, m.queue,
        m.covers_from, m.covers_to, m.name, m.payload, m.timeout

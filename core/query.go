@@ -1,0 +1,80 @@
+package core
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// ScheduleQuery asks for a page of schedules, in the order of their ids. A zero
+// field chooses all.
+type ScheduleQuery struct {
+	Limit int // 1 to 1,000
+	// After is where the page before ended.
+	After      uuid.UUID
+	States     []ScheduleState
+	Queue      string
+	NamePrefix string
+	Labels     Selector
+}
+
+// SchedulePage is a page of schedules. It may have fewer than asked for, even
+// none, although there are more: what one call looks at is bounded.
+type SchedulePage struct {
+	Items []Scheduled
+	More  bool
+	Last  uuid.UUID // where the next page goes on, if there are more
+}
+
+// RunQuery asks for a page of a schedule's runs, newest slot first. A zero field
+// chooses all.
+type RunQuery struct {
+	Limit int // 1 to 1,000
+	// From and Before bound the slots; Before is exclusive, and where the page
+	// before ended.
+	From   time.Time
+	Before time.Time
+	States []RunState
+}
+
+// RunPage is a page of runs, with the same reserve as SchedulePage.
+type RunPage struct {
+	Items []Run
+	More  bool
+	Last  time.Time // slot where the next page goes on, if there are more
+}
+
+// ScanLimit is how many rows one call of List or Runs looks at.
+const ScanLimit = 10_000
+
+// Manual is a run that somebody asks for.
+type Manual struct {
+	ScheduleID uuid.UUID
+	Fence      int64 // of the timer
+	Slot       time.Time
+	Payload    json.RawMessage // instead of the schedule's; nil keeps that
+	// Key is the hash of the idempotency key under which it is asked for; nil for
+	// none.
+	Key []byte
+}
+
+// Request is a request with an idempotency key. Both are known by their SHA-256.
+type Request struct {
+	Key  [32]byte
+	Body [32]byte // of all that makes the request
+}
+
+// ReservationTTL is how long an idempotency key stands for its request.
+const ReservationTTL = 24 * time.Hour
+
+// Reservation is what is known of an idempotency key.
+type Reservation struct {
+	Request
+	// At is when the key was reserved, by the database's clock.
+	At time.Time
+	// Fresh is set when this call reserved it.
+	Fresh bool
+	// Slot is that of the manual run that was made under it; zero if none was.
+	Slot time.Time
+}

@@ -1,0 +1,130 @@
+package database_test
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/fencepost/fencepost/core"
+	"github.com/fencepost/fencepost/core/schedules"
+)
+
+func manualHoles() []hole {
+	return []hole{
+		{
+			name: "S311_trigger_sent_again", scenario: triggerSentAgain,
+			guards: []mutation{{file: "trigger", guard: "AND k.slot IS NOT NULL", instead: "AND false"}},
+		},
+		{
+			name: "S311_trigger_sent_twice_at_once", scenario: triggerSentTwice,
+			guards: []mutation{{file: "trigger", guard: "SET slot = $5::TIMESTAMPTZ\n", instead: "SET slot = NULL\n"}},
+		},
+		{
+			name: "C06_cancel_of_a_run_that_starts", scenario: cancelDuringStart,
+			guards: []mutation{{file: "cancel_run", guard: "AND r.state IN ('queued', 'running', 'retrying')\n", instead: "\n"}},
+		},
+		{
+			name: "C06_canceled_run_is_not_started", scenario: startOfACanceledRun,
+			guards: []mutation{{file: "cancel_run", guard: "SET state = CASE WHEN r.state = 'running' THEN 'running' ELSE 'canceled' END,", instead: "SET state = r.state,"}},
+		},
+		{
+			name: "C06_asked_to_cancel_is_not_retried", scenario: retryOfACanceledRun,
+			guards: []mutation{{file: "cancel_run", guard: "cancel_requested = true,", instead: "cancel_requested = false,"}},
+		},
+	}
+}
+
+func requestFor(text string) core.Request {
+	return core.Request{Key: sha256.Sum256([]byte(text)), Body: sha256.Sum256([]byte("body"))}
+}
+
+// triggerSentAgain: a trigger commits, its answer is lost, and the write itself is
+// sent again under the same key, with what is known of the timer by then.
+func triggerSentAgain(w *world) string {
+	id := w.schedule("@yearly", w.now(), func(s *core.Schedule) { s.Overlap = core.OverlapAllow })
+	r := requestFor("again")
+	_, err := w.db.Reserve(w.ctx, w.tenant, r)
+	w.must(err)
+	for i := range 2 {
+		cur := w.get(id)
+		slot := cur.Now.Truncate(time.Millisecond).Add(time.Duration(i+1) * time.Microsecond)
+		_, err := w.db.Trigger(w.ctx, w.tenant, core.Manual{ScheduleID: id, Fence: cur.Timer.Fence, Slot: slot, Key: r.Key[:]})
+		if i == 0 {
+			w.must(err)
+		}
+	}
+	if n := len(w.runs(id)); n != 1 {
+		return fmt.Sprintf("C4: one request made %d runs", n)
+	}
+	return ""
+}
+
+// triggerSentTwice: an impatient client sends a request again while the first is
+// under way.
+func triggerSentTwice(w *world) string {
+	id := w.schedule("@yearly", w.now(), func(s *core.Schedule) { s.Overlap = core.OverlapAllow })
+	r := requestFor("twice")
+	keys := make([]core.RunKey, 4)
+	var wg sync.WaitGroup
+	for i := range keys {
+		wg.Go(func() {
+			got, err := w.service().Trigger(w.ctx, w.tenant, id, schedules.TriggerOptions{Request: &r})
+			if err != nil {
+				w.Errorf("trigger: %v", err)
+			}
+			keys[i] = got.Key
+		})
+	}
+	wg.Wait()
+	if n := len(w.runs(id)); n != 1 {
+		return fmt.Sprintf("C4: one request made %d runs", n)
+	}
+	for _, k := range keys {
+		if k != keys[0] {
+			return "the same request was answered with different runs"
+		}
+	}
+	return ""
+}
+
+// cancelDuringStart: a run ends while somebody cancels it; what is final stays.
+func cancelDuringStart(w *world) string {
+	c := w.claimed(nil)
+	st := w.start(delivery(c), time.Minute)[0]
+	w.finish(held(st), core.RunSucceeded)
+	_, err := w.db.CancelRun(w.ctx, w.tenant, c.Key)
+	if got := w.run(c.Key); got.State != core.RunSucceeded || err == nil {
+		return fmt.Sprintf("a run that had succeeded is %s after a cancel: %v", got.State, err)
+	}
+	return ""
+}
+
+// startOfACanceledRun: the message of a canceled run is read late.
+func startOfACanceledRun(w *world) string {
+	c := w.claimed(nil)
+	_, err := w.db.CancelRun(w.ctx, w.tenant, c.Key)
+	if err != nil {
+		return fmt.Sprintf("the cancel was refused: %v", err)
+	}
+	if got := w.start(delivery(c), time.Minute); len(got) != 0 {
+		return "a canceled run was started"
+	}
+	return ""
+}
+
+// retryOfACanceledRun: a running run is asked to end, fails, and is not tried
+// again.
+func retryOfACanceledRun(w *world) string {
+	c := w.claimed(nil)
+	st := w.start(delivery(c), time.Minute)[0]
+	_, err := w.db.CancelRun(w.ctx, w.tenant, c.Key)
+	w.must(err)
+	beats, err := w.db.Heartbeat(w.ctx, []core.Held{held(st)}, time.Minute)
+	w.must(err)
+	w.finish(held(st), core.RunRetrying)
+	if got := w.run(c.Key); len(beats) != 1 || !beats[0].CancelRequested || got.State != core.RunCanceled || got.Reason != core.ReasonRequested {
+		return fmt.Sprintf("a run that was asked to end is %s, %s; its holder was told: %+v", got.State, got.Reason, beats)
+	}
+	return ""
+}

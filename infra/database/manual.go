@@ -1,0 +1,105 @@
+package database
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/fencepost/fencepost/core"
+)
+
+// Trigger implements core.ScheduleStore.
+func (d *DB) Trigger(ctx context.Context, tenant uuid.UUID, m core.Manual) (core.Run, error) {
+	type row struct {
+		Busy        bool
+		Fence       *int64
+		Queue       *string
+		MaxAttempts *int32
+		WakeAt      *time.Time
+		CoversFrom  *time.Time
+		CoversTo    *time.Time
+		CreatedAt   *time.Time
+	}
+	rows, err := query[row](ctx, d, "trigger", d.region, pgID(tenant), pgID(m.ScheduleID), m.Fence, m.Slot, m.Key, nullText(string(m.Payload)))
+	switch {
+	case isUnique(err): // the slot is another manual run's
+		return core.Run{}, core.ErrChanged
+	case err != nil:
+		return core.Run{}, err
+	case len(rows) == 0:
+		return core.Run{}, core.ErrChanged
+	case rows[0].Busy:
+		return core.Run{}, core.ErrRunLive
+	}
+	r := rows[0]
+	return core.Run{
+		Key: d.key(m.ScheduleID, m.Slot), TenantID: tenant, State: core.RunQueued, Cause: core.CauseManual, Queue: fromNull(r.Queue),
+		Fence: fromNull(r.Fence), MaxAttempts: int(fromNull(r.MaxAttempts)), WakeAt: utc(r.WakeAt),
+		CoversFrom: utc(r.CoversFrom), CoversTo: utc(r.CoversTo), CreatedAt: utc(r.CreatedAt), Payload: m.Payload,
+	}, nil
+}
+
+// CancelRun implements core.ScheduleStore.
+func (d *DB) CancelRun(ctx context.Context, tenant uuid.UUID, key core.RunKey) (core.Run, error) {
+	if key.Region != d.region {
+		return core.Run{}, core.ErrNotFound
+	}
+	args := []any{d.region, pgID(tenant), pgID(key.ScheduleID), key.Slot}
+	rows, err := query[runRow](ctx, d, "cancel_run", args...)
+	if err != nil {
+		return core.Run{}, err
+	}
+	if len(rows) > 0 {
+		return d.run(rows[0]), nil
+	}
+	if rows, err = query[runRow](ctx, d, "get_run", args...); err != nil {
+		return core.Run{}, err
+	}
+	switch {
+	case len(rows) == 0:
+		return core.Run{}, core.ErrNotFound
+	case core.RunState(rows[0].State) != core.RunCanceled:
+		return d.run(rows[0]), core.ErrRunFinal
+	}
+	return d.run(rows[0]), nil
+}
+
+// Reserve implements core.ScheduleStore.
+func (d *DB) Reserve(ctx context.Context, tenant uuid.UUID, r core.Request) (core.Reservation, error) {
+	type row struct {
+		Request   []byte
+		CreatedAt time.Time
+		Slot      *time.Time
+	}
+	rows, err := query[row](ctx, d, "reserve", d.region, pgID(tenant), r.Key[:], r.Body[:])
+	if err != nil {
+		return core.Reservation{}, err
+	}
+	if len(rows) != 1 || len(rows[0].Request) != len(r.Body) {
+		return core.Reservation{}, fmt.Errorf("reserve: %d rows came back", len(rows))
+	}
+	got := core.Reservation{Request: r, At: rows[0].CreatedAt.UTC(), Slot: utc(rows[0].Slot)}
+	copy(got.Body[:], rows[0].Request)
+	return got, nil
+}
+
+// DropReservations implements core.UpkeepStore. CockroachDB expires them by
+// itself.
+func (d *DB) DropReservations(ctx context.Context) (int, error) {
+	if d.cockroach {
+		return 0, nil
+	}
+	type row struct{ CreatedAt time.Time }
+	rows, err := query[row](ctx, d, "drop_reservations", d.region)
+	return len(rows), err
+}
+
+// isUnique reports whether a unique key refused a row.
+func isUnique(err error) bool {
+	var pe *pgconn.PgError
+	return errors.As(err, &pe) && pe.Code == "23505"
+}

@@ -1,0 +1,2 @@
+-- +goose Up
+ALTER TABLE runs ADD COLUMN payload JSONB NULL;
