@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
-	"log/slog"
 	"net/http"
 	"strings"
 	"time"
@@ -101,28 +100,40 @@ func (a *api) createKey(ctx context.Context, tenant uuid.UUID, in *createKeyInpu
 	if err != nil {
 		return nil, err
 	}
-	secret, hash := NewKey()
-	key.TenantID, key.Hash = tenant, hash
-	for range 3 { // one of unknown outcome is sent again, which adds nothing twice
-		if err = a.keys.store.AddKey(ctx, key); !errors.Is(err, core.ErrUnknownOutcome) {
-			break
-		}
-	}
-	if err != nil {
-		return nil, err
-	}
-	made, err := a.keys.store.FindKey(ctx, hash)
+	key.TenantID = tenant
+	made, err := IssueKey(ctx, a.keys.store, key)
 	if err != nil {
 		return nil, err
 	}
 	caller := callerOf(ctx)
-	logKey(ctx, "key created", &made, caller, slog.Any("scopes", made.Scopes))
-	return &createKeyOutput{CreatedKey{showKey(&made, made.CreatedAt, caller), secret}}, nil
+	logKey(ctx, "key created", made.ID, made.Name, caller, "scopes", made.Scopes)
+	return &createKeyOutput{made}, nil
+}
+
+// IssueKey stores a key that Check has passed, and returns it with its secret,
+// which is in no other place.
+func IssueKey(ctx context.Context, store core.KeyStore, key core.APIKey) (CreatedKey, error) {
+	secret, hash := NewKey()
+	key.Hash = hash
+	var err error
+	for range 3 { // one of unknown outcome is sent again, which adds nothing twice
+		if err = store.AddKey(ctx, key); !errors.Is(err, core.ErrUnknownOutcome) {
+			break
+		}
+	}
+	if err != nil {
+		return CreatedKey{}, err
+	}
+	made, err := store.FindKey(ctx, hash)
+	if err != nil {
+		return CreatedKey{}, err
+	}
+	return CreatedKey{showKey(&made, made.CreatedAt, core.APIKey{}), secret}, nil
 }
 
 // logKey tells who changed which key, for those who look into a break-in.
-func logKey(ctx context.Context, what string, k *core.APIKey, by core.APIKey, more ...any) {
-	loggerOf(ctx).InfoContext(ctx, what, append([]any{"key_id", k.ID(), "key_name", k.Name, "tenant_id", k.TenantID, "by_key_id", by.ID()}, more...)...)
+func logKey(ctx context.Context, what, id, name string, by core.APIKey, more ...any) {
+	loggerOf(ctx).InfoContext(ctx, what, append([]any{"key_id", id, "key_name", name, "tenant_id", by.TenantID, "by_key_id", by.ID()}, more...)...)
 }
 
 func (a *api) listKeys(ctx context.Context, tenant uuid.UUID, in *keysInput) (*keysOutput, error) {
@@ -167,7 +178,7 @@ func (a *api) revokeKey(ctx context.Context, tenant uuid.UUID, in *keyID) (*stru
 		return nil, err
 	}
 	a.keys.forget(key.Hash)
-	logKey(ctx, "key revoked", &key, caller)
+	logKey(ctx, "key revoked", key.ID(), key.Name, caller)
 	return nil, nil
 }
 

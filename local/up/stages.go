@@ -107,7 +107,7 @@ func (p *process) serveHTTP(ctx context.Context, l net.Listener, h http.Handler)
 }
 
 // defaultTenant owns what the key of the profile makes.
-var defaultTenant = uuid.MustParse("00000000-0000-7000-8000-000000000001")
+var defaultTenant = uuid.MustParse(api.DefaultTenant)
 
 // key returns an API key that the database knows: the one of an earlier start,
 // or a new one.
