@@ -247,6 +247,9 @@ func TestWrongQueries(t *testing.T) {
 	for _, c := range []struct{ path, code, field string }{
 		{"/v1/schedules?limit=0", "invalid", "limit"},
 		{"/v1/schedules?limit=1001", "invalid", "limit"},
+		{"/v1/schedules?limit=1000000", "invalid", "limit"},
+		{aSchedule + "/runs?limit=0", "invalid", "limit"},
+		{aSchedule + "/runs?limit=1000000", "invalid", "limit"},
 		{"/v1/schedules?limit=canary-5e1f", "invalid", "limit"},
 		{"/v1/schedules?cursor=canary-5e1f", "invalid", "cursor"},
 		{"/v1/schedules?cursor=AQAAAAAAAAAAAAAAAAAAAA", "invalid", "cursor"},

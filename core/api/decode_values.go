@@ -96,7 +96,7 @@ func (d *decoder) labels(raw json.RawMessage, field string) *map[string]string {
 	}
 	labels := make(map[string]string, len(object.names))
 	for i, name := range object.names {
-		if value := d.string(object.values[i], field+"."+shorten(name)); value != nil {
+		if value := d.text(object.values[i], field+"."+shorten(name)); value != nil {
 			labels[name] = *value
 		}
 	}

@@ -148,7 +148,10 @@ func (a *api) listKeys(ctx context.Context, tenant uuid.UUID, in *keysInput) (*k
 	}
 	var after core.KeyMark
 	if position != nil {
-		after = core.KeyMark{CreatedAt: parseSlot(position[:8]), ID: keyIDPrefix + hex.EncodeToString(position[8:])}
+		after.ID = keyIDPrefix + hex.EncodeToString(position[slotBytes:])
+		if after.CreatedAt, err = parseSlot(position[:slotBytes]); err != nil {
+			return nil, err
+		}
 	}
 	page, err := a.keys.store.ListKeys(ctx, tenant, limit, after)
 	if err != nil {

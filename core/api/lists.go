@@ -121,12 +121,14 @@ func (a *api) listRuns(ctx context.Context, tenant uuid.UUID, in *runsInput) (*r
 		core.RunSkipped, core.RunCanceled); err != nil {
 		return nil, err
 	}
-	position, err := l.parse(in.Cursor, len(formatSlot(q.From)))
+	position, err := l.parse(in.Cursor, slotBytes)
 	if err != nil {
 		return nil, err
 	}
 	if position != nil {
-		q.Before = parseSlot(position)
+		if q.Before, err = parseSlot(position); err != nil {
+			return nil, err
+		}
 	}
 	page, err := a.service.Runs(ctx, tenant, id, q)
 	if err != nil {

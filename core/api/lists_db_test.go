@@ -1,7 +1,11 @@
 package api_test
 
 import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
 	"fmt"
+	"math"
 	"net/url"
 	"slices"
 	"strings"
@@ -10,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 
+	"github.com/fencepost/fencepost/core"
 	"github.com/fencepost/fencepost/core/api"
 )
 
@@ -102,6 +107,8 @@ func TestCursorsBelongToTheirList(t *testing.T) {
 		"another list":   {s, "/v1/schedules?state=active&cursor=" + runs},
 		"another bound":  {s, path + "/runs?to=2099-01-01T00:00:00Z&cursor=" + runs},
 		"changed":        {s, "/v1/schedules?state=active&cursor=" + strings.ToUpper(cursor)},
+		"another end":    {s, "/v1/schedules?state=active&cursor=" + other(cursor)},
+		"another slot":   {s, path + "/runs?cursor=" + other(runs)},
 		"cut":            {s, "/v1/schedules?state=active&cursor=" + cursor[:20]},
 		"padded":         {s, "/v1/schedules?state=active&cursor=" + cursor + "="},
 	} {
@@ -111,6 +118,43 @@ func TestCursorsBelongToTheirList(t *testing.T) {
 	}
 	if got := want[api.List[api.Schedule]](s, s.send("GET", "/v1/schedules?limit=50&state=active&cursor="+cursor, nil), 200); len(got.Items) != 1 {
 		t.Errorf("%d items after the first", len(got.Items))
+	}
+}
+
+// other returns a cursor that differs in one bit of its position.
+func other(cursor string) string {
+	b, err := base64.RawURLEncoding.DecodeString(cursor)
+	if err != nil {
+		return err.Error()
+	}
+	b[len(b)-1] ^= 1
+	return base64.RawURLEncoding.EncodeToString(b)
+}
+
+// TestForgedCursors: who knows how a cursor is made can name any slot, and only
+// finds other runs of the same list.
+func TestForgedCursors(t *testing.T) {
+	t.Parallel()
+	s, _ := newReal(t)
+	tenant := uuid.New()
+	s = s.as(s.addKey(tenant, "admin"))
+	made := s.create(daily("a"))
+	path := "/v1/schedules/" + made.ID
+	run := want[api.Run](s, s.send("POST", path+"/trigger", nil), 202)
+	forge := func(micros int64) string {
+		position := binary.BigEndian.AppendUint64(nil, uint64(micros))
+		sum := sha256.Sum256(append([]byte("runs of "+made.ID+"\n"+tenant.String()+"\nfrom=&state=&to=\n"), position...))
+		return base64.RawURLEncoding.EncodeToString(slices.Concat([]byte{2}, sum[:8], position))
+	}
+	for _, micros := range []int64{math.MinInt64, math.MaxInt64, -62_135_596_800_000_000, core.Forever.UnixMicro() + 1} {
+		if p := problem(s, s.send("GET", path+"/runs?cursor="+forge(micros), nil), 422); p.Field != "cursor" {
+			t.Errorf("%d: %+v", micros, p)
+		}
+	}
+	for micros, items := range map[int64]int{-62_135_596_799_999_999: 0, 0: 0, run.ScheduledFor.UnixMicro(): 0, core.Forever.UnixMicro(): 1} {
+		if got := want[api.List[api.Run]](s, s.send("GET", path+"/runs?cursor="+forge(micros), nil), 200); len(got.Items) != items {
+			t.Errorf("%d: %d runs, want %d", micros, len(got.Items), items)
+		}
 	}
 }
 
@@ -157,7 +201,7 @@ func TestFilters(t *testing.T) {
 			t.Errorf("%s: %s", query, diff)
 		}
 	}
-	for _, labels := range []string{`{"":"x"}`, `{"-a":"x"}`, `{"a b":"x"}`, `{"a":"x,y"}`, `{"a":"x\n"}`, `{"a":1}`, `[]`, `{"a":"x","a":"y"}`} {
+	for _, labels := range []string{`{"":"x"}`, `{"-a":"x"}`, `{"a b":"x"}`, `{"a":"x,y"}`, `{"a":"x\n"}`, `{"a":1}`, `{"a":"\ud800"}`, `{"a":"\u0000"}`, `[]`, `{"a":"x","a":"y"}`} {
 		if p := problem(s, s.send("PATCH", "/v1/schedules/"+a.ID, `{"labels":`+labels+`}`), 422); !strings.HasPrefix(p.Field, "labels") {
 			t.Errorf("%s: %+v", labels, p)
 		}

@@ -55,16 +55,19 @@ type listing struct {
 	filter url.Values
 }
 
-// bind returns bytes that change with the listing. They are no secret: the tenant
-// of a request comes from its key alone.
-func (l listing) bind() []byte {
-	sum := sha256.Sum256([]byte(l.name + "\n" + l.tenant.String() + "\n" + l.filter.Encode()))
-	return sum[:8]
+// bindBytes is the length of what bind returns.
+const bindBytes = 8
+
+// bind returns bytes that change with the listing and the position. They are no
+// secret: the tenant of a request comes from its key alone.
+func (l listing) bind(position []byte) []byte {
+	sum := sha256.Sum256(append([]byte(l.name+"\n"+l.tenant.String()+"\n"+l.filter.Encode()+"\n"), position...))
+	return sum[:bindBytes]
 }
 
 // format encodes where the listing goes on.
 func (l listing) format(position []byte) string {
-	return base64.RawURLEncoding.EncodeToString(slices.Concat([]byte{cursorVersion}, l.bind(), position))
+	return base64.RawURLEncoding.EncodeToString(slices.Concat([]byte{cursorVersion}, l.bind(position), position))
 }
 
 // parse returns the position of size bytes that format encoded, nil for the empty
@@ -74,15 +77,34 @@ func (l listing) parse(text string, size int) ([]byte, error) {
 		return nil, nil
 	}
 	b, err := base64.RawURLEncoding.Strict().DecodeString(text)
-	if err != nil || len(b) != 9+size || b[0] != cursorVersion || !bytes.Equal(b[1:9], l.bind()) {
-		return nil, core.Invalid("cursor", "is not a cursor of this list with these filters; take next_cursor as it is, or leave it out to begin anew")
+	if err != nil || len(b) != 1+bindBytes+size || b[0] != cursorVersion {
+		return nil, errCursor()
 	}
-	return b[9:], nil
+	bound, position := b[1:1+bindBytes], b[1+bindBytes:]
+	if !bytes.Equal(bound, l.bind(position)) {
+		return nil, errCursor()
+	}
+	return position, nil
 }
+
+func errCursor() error {
+	return core.Invalid("cursor", "is not a cursor of this list with these filters; take next_cursor as it is, or leave it out to begin anew")
+}
+
+// slotBytes is the length of what formatSlot returns.
+const slotBytes = 8
 
 func formatSlot(t time.Time) []byte { return binary.BigEndian.AppendUint64(nil, uint64(t.UnixMicro())) }
 
-func parseSlot(b []byte) time.Time { return time.UnixMicro(int64(binary.BigEndian.Uint64(b))).UTC() }
+// parseSlot refuses times that no slot can have, and some databases cannot hold:
+// who knows how may write a cursor of their own.
+func parseSlot(b []byte) (time.Time, error) {
+	t := time.UnixMicro(int64(binary.BigEndian.Uint64(b))).UTC()
+	if !t.After(time.Time{}) || t.After(core.Forever) {
+		return time.Time{}, errCursor()
+	}
+	return t, nil
+}
 
 // parseBound reads a bound of slots; the empty text is none. The database has
 // microseconds: a finer bound is rounded up, so that it keeps its meaning.

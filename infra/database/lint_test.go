@@ -19,6 +19,7 @@ var (
 	placeholder  = regexp.MustCompile(`\$(\d+)(::[A-Z0-9]+(?:\[\])?)?`)
 	mutationVerb = regexp.MustCompile(`\b(INSERT INTO|UPDATE|DELETE FROM)\s+([a-z_]+)\b`)
 	orderedScan  = regexp.MustCompile(`(?s)FROM\s+(timers|runs|schedules)\s+AS\s+\w+\s+WHERE[^()]*(?:\([^()]*\)[^()]*)*?ORDER BY`)
+	bounded      = regexp.MustCompile(`LIMIT (1001|10000)\b`)
 	limit        = regexp.MustCompile(`LIMIT\s+(\S+)`)
 )
 
@@ -81,7 +82,7 @@ func lint(text string) []string {
 	}
 	if orderedScan.MatchString(sql) {
 		for _, m := range limit.FindAllStringSubmatch(sql, -1) {
-			if strings.HasPrefix(m[1], "$") && !strings.Contains(sql, "LIMIT 1001") {
+			if strings.HasPrefix(m[1], "$") && !bounded.MatchString(sql) {
 				complain("scans with a LIMIT that is not a literal")
 			}
 		}

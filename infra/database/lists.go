@@ -35,9 +35,8 @@ func filters(q *core.ScheduleQuery) bool {
 // what it returns.
 func (d *DB) filterSchedules(ctx context.Context, tenant uuid.UUID, q core.ScheduleQuery) (core.SchedulePage, error) {
 	type row struct {
-		Scanned int64
-		LastID  uuid.UUID
-		ID      *uuid.UUID
+		ID   uuid.UUID
+		Edge bool
 	}
 	var states []string
 	for _, s := range q.States {
@@ -47,14 +46,16 @@ func (d *DB) filterSchedules(ctx context.Context, tenant uuid.UUID, q core.Sched
 	found, err := query[row](ctx, d, "filter_schedules", d.region, pgID(tenant), pgID(q.After), q.Limit+1, states, q.Queue, q.NamePrefix,
 		writeLabels(l.Equal), each(l.Differ, func(p core.Label) string { return writeLabels(map[string]string{p.Key: p.Value}) }),
 		nonNil(l.Has), nonNil(l.HasNot))
-	if err != nil || len(found) == 0 {
+	if err != nil {
 		return core.SchedulePage{}, err
 	}
-	page := core.SchedulePage{More: found[0].Scanned == core.ScanLimit, Last: found[0].LastID}
+	var page core.SchedulePage
 	var ids []uuid.UUID
 	for _, r := range found {
-		if r.ID != nil {
-			ids = append(ids, *r.ID)
+		if r.Edge {
+			page.More, page.Last = true, r.ID
+		} else {
+			ids = append(ids, r.ID)
 		}
 	}
 	if len(ids) > q.Limit {
@@ -68,7 +69,12 @@ func (d *DB) filterSchedules(ctx context.Context, tenant uuid.UUID, q core.Sched
 	if err != nil {
 		return core.SchedulePage{}, err
 	}
-	page.Items = each(rows, func(r scheduleRow) core.Scheduled { return d.whole(&r) })
+	for i := range rows {
+		// It may have changed since it was found.
+		if found := d.whole(&rows[i]); q.Chooses(&found) {
+			page.Items = append(page.Items, found)
+		}
+	}
 	return page, nil
 }
 
@@ -104,20 +110,21 @@ func (d *DB) Runs(ctx context.Context, tenant, schedule uuid.UUID, q core.RunQue
 
 func (d *DB) filterRuns(ctx context.Context, tenant, schedule uuid.UUID, q core.RunQuery) (core.RunPage, error) {
 	type row struct {
-		Scanned      int64
-		LastSlot     time.Time
-		ScheduledFor *time.Time
+		ScheduledFor time.Time
+		Edge         bool
 	}
 	found, err := query[row](ctx, d, "filter_runs", d.region, pgID(tenant), pgID(schedule), q.From, q.Before,
 		each(q.States, func(s core.RunState) string { return string(s) }), q.Limit+1)
-	if err != nil || len(found) == 0 {
+	if err != nil {
 		return core.RunPage{}, err
 	}
-	page := core.RunPage{More: found[0].Scanned == core.ScanLimit, Last: found[0].LastSlot.UTC()}
+	var page core.RunPage
 	var slots []time.Time
 	for _, r := range found {
-		if r.ScheduledFor != nil {
-			slots = append(slots, *r.ScheduledFor)
+		if r.Edge {
+			page.More, page.Last = true, r.ScheduledFor.UTC()
+		} else {
+			slots = append(slots, r.ScheduledFor)
 		}
 	}
 	if len(slots) > q.Limit {
@@ -131,7 +138,12 @@ func (d *DB) filterRuns(ctx context.Context, tenant, schedule uuid.UUID, q core.
 	if err != nil {
 		return core.RunPage{}, err
 	}
-	page.Items = each(rows, d.run)
+	for _, r := range rows {
+		// It may have changed since it was found.
+		if found := d.run(r); slices.Contains(q.States, found.State) {
+			page.Items = append(page.Items, found)
+		}
+	}
 	slices.SortFunc(page.Items, func(a, b core.Run) int { return b.Key.Slot.Compare(a.Key.Slot) })
 	return page, nil
 }

@@ -1,27 +1,32 @@
--- A page of a schedule's runs in some states, newest slot first, and where the
--- look ended: one call looks at 10,000 runs, whatever it finds.
+-- The slots of a schedule's runs in some states, newest first. One call looks at
+-- 10,000 runs at most and stops at the last one that it returns; if it looked at
+-- so many without filling the page, the row "edge" says where it ended.
 -- Index: runs_pkey backwards.
-WITH scanned AS MATERIALIZED (
-  SELECT r.scheduled_for, r.state
+WITH matched AS MATERIALIZED (
+  SELECT s.scheduled_for
+  FROM (
+    SELECT r.scheduled_for, r.state
+    FROM runs AS r
+    WHERE r.region = $1 AND r.tenant_id = $2::UUID AND r.schedule_id = $3::UUID AND r.scheduled_for >= $4::TIMESTAMPTZ
+      AND r.scheduled_for < $5::TIMESTAMPTZ
+    ORDER BY r.scheduled_for DESC
+    LIMIT 10000
+  ) AS s
+  WHERE s.state = ANY ($6::TEXT[])
+  ORDER BY s.scheduled_for DESC
+  LIMIT $7::INT8
+)
+SELECT m.scheduled_for, false AS edge
+FROM matched AS m
+UNION ALL
+SELECT e.scheduled_for, true AS edge
+FROM (
+  SELECT r.scheduled_for
   FROM runs AS r
   WHERE r.region = $1 AND r.tenant_id = $2::UUID AND r.schedule_id = $3::UUID AND r.scheduled_for >= $4::TIMESTAMPTZ
     AND r.scheduled_for < $5::TIMESTAMPTZ
   ORDER BY r.scheduled_for DESC
-  LIMIT 10000
-), matched AS (
-  SELECT s.scheduled_for
-  FROM scanned AS s
-  WHERE s.state = ANY ($6::TEXT[])
-  ORDER BY s.scheduled_for DESC
-  LIMIT 1001
-)
-SELECT e.scanned, e.last_slot, m.scheduled_for
-FROM (
-  SELECT l.scheduled_for AS last_slot, (SELECT count(*) FROM scanned) AS scanned
-  FROM scanned AS l
-  ORDER BY l.scheduled_for
-  LIMIT 1
+  LIMIT 1 OFFSET 9999
 ) AS e
-LEFT JOIN matched AS m ON true
-ORDER BY m.scheduled_for DESC
-LIMIT $7::INT8;
+WHERE (SELECT count(*) FROM matched) < $7::INT8
+ORDER BY edge, scheduled_for DESC;

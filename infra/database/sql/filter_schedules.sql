@@ -1,15 +1,16 @@
--- The ids of a tenant's schedules that a filter chooses, oldest first, and where
--- the look ended: one call looks at 10,000 schedules, whatever it finds.
--- Index: schedules_tenant_idx, then timers_schedule_key by key.
-WITH scanned AS MATERIALIZED (
-  SELECT s.id, s.name, s.queue, s.paused, s.labels
-  FROM schedules AS s
-  WHERE s.region = $1 AND s.tenant_id = $2::UUID AND s.deleted_at IS NULL AND s.id > $3::UUID
-  ORDER BY s.id
-  LIMIT 10000
-), matched AS (
+-- The ids of a tenant's schedules that a filter chooses, oldest first. One call
+-- looks at 10,000 schedules at most and stops at the last one that it returns; if
+-- it looked at so many without filling the page, the row "edge" says where it
+-- ended. Index: schedules_tenant_idx, then timers_schedule_key by key.
+WITH matched AS MATERIALIZED (
   SELECT s.id
-  FROM scanned AS s
+  FROM (
+    SELECT i.id, i.name, i.queue, i.paused, i.labels
+    FROM schedules AS i
+    WHERE i.region = $1 AND i.tenant_id = $2::UUID AND i.deleted_at IS NULL AND i.id > $3::UUID
+    ORDER BY i.id
+    LIMIT 10000
+  ) AS s
   CROSS JOIN LATERAL (
     SELECT i.fire_at
     FROM timers AS i
@@ -25,15 +26,18 @@ WITH scanned AS MATERIALIZED (
     AND s.labels ?& $10::TEXT[]
     AND NOT s.labels ?| $11::TEXT[]
   ORDER BY s.id
-  LIMIT 1001
+  LIMIT $4::INT8
 )
-SELECT e.scanned, e.last_id, m.id
+SELECT m.id, false AS edge
+FROM matched AS m
+UNION ALL
+SELECT e.id, true AS edge
 FROM (
-  SELECT l.id AS last_id, (SELECT count(*) FROM scanned) AS scanned
-  FROM scanned AS l
-  ORDER BY l.id DESC
-  LIMIT 1
+  SELECT i.id
+  FROM schedules AS i
+  WHERE i.region = $1 AND i.tenant_id = $2::UUID AND i.deleted_at IS NULL AND i.id > $3::UUID
+  ORDER BY i.id
+  LIMIT 1 OFFSET 9999
 ) AS e
-LEFT JOIN matched AS m ON true
-ORDER BY m.id
-LIMIT $4::INT8;
+WHERE (SELECT count(*) FROM matched) < $4::INT8
+ORDER BY edge, id;
