@@ -37,7 +37,7 @@ func (s *Service) Reserve(ctx context.Context, tenant uuid.UUID, r core.Request)
 }
 
 // ID returns the id of the schedule at an index of the request: a UUIDv7 of the
-// reservation's time, the rest of it a hash.
+// reservation's time and the index, the rest of it a hash.
 func (o Origin) ID(index int) (uuid.UUID, error) {
 	sum := sha256.New()
 	sum.Write(o.reservation.Key[:]) // a hash never fails
@@ -46,6 +46,7 @@ func (o Origin) ID(index int) (uuid.UUID, error) {
 	id := uuid.UUID(sum.Sum(nil)[:16])
 	at := binary.BigEndian.AppendUint64(nil, uint64(o.reservation.At.UnixMilli()))
 	copy(id[:6], at[2:])
+	binary.BigEndian.PutUint16(id[6:8], uint16(index)&0x0fff) // ids sort as the request has them
 	id[6] = id[6]&0x0f | 0x70 // version 7
 	id[8] = id[8]&0x3f | 0x80 // variant of RFC 9562
 	return id, nil

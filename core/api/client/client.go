@@ -3,13 +3,9 @@
 package client
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -33,8 +29,12 @@ const (
 
 var errRequestTimeout = errors.New("no answer within 15 seconds")
 
-// Client calls one API with one key. It is safe for concurrent use. Each call
-// ends within 15 seconds; none is sent twice.
+// Client calls one API with one key. It is safe for concurrent use.
+//
+// A request that got no answer, or one that asks to come again, is sent up to four
+// times with growing gaps, each for at most 15 seconds: every request here may be
+// sent again, those that make something because they carry an Idempotency-Key,
+// which a caller can choose with WithKey.
 type Client struct {
 	base string
 	key  string
@@ -69,8 +69,7 @@ func (c *Client) Schedule(ctx context.Context, id string) (api.Schedule, error) 
 	return s, c.do(ctx, http.MethodGet, "/v1/schedules/"+url.PathEscape(id), nil, &s)
 }
 
-// Create makes a schedule and returns it as stored. It is not sent again when
-// its outcome is unknown: look for the name.
+// Create makes a schedule and returns it as stored.
 func (c *Client) Create(ctx context.Context, in api.ScheduleInput) (api.Schedule, error) {
 	var s api.Schedule
 	return s, c.do(ctx, http.MethodPost, "/v1/schedules", in, &s)
@@ -124,63 +123,4 @@ func (c *Client) CancelRun(ctx context.Context, id string) (api.Run, error) {
 func (c *Client) Run(ctx context.Context, id string) (api.RunDetail, error) {
 	var r api.RunDetail
 	return r, c.do(ctx, http.MethodGet, "/v1/runs/"+url.PathEscape(id), nil, &r)
-}
-
-// do sends one request. A nil in has no body, a nil out expects none.
-func (c *Client) do(ctx context.Context, method, path string, in, out any) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, requestTimeout, errRequestTimeout)
-	defer cancel()
-	var body io.Reader
-	if in != nil {
-		text, err := encode(in)
-		if err != nil {
-			return err
-		}
-		body = bytes.NewReader(text)
-	}
-	r, err := http.NewRequestWithContext(ctx, method, c.base+path, body)
-	if err != nil {
-		return fmt.Errorf("make the request: %w", err)
-	}
-	r.Header.Set("Authorization", "Bearer "+c.key)
-	r.Header.Set("Accept", "application/json")
-	if in != nil {
-		r.Header.Set("Content-Type", "application/json")
-	}
-	w, err := c.http.Do(r)
-	if err != nil {
-		return c.unreachable(ctx, err)
-	}
-	defer func() { _ = w.Body.Close() }() // it was read or is not wanted
-	text, err := io.ReadAll(io.LimitReader(w.Body, maxAnswerBytes))
-	if err != nil {
-		return c.unreachable(ctx, err)
-	}
-	if w.StatusCode < 200 || w.StatusCode > 299 {
-		return c.refused(w, text)
-	}
-	if out == nil {
-		return nil
-	}
-	if err := json.Unmarshal(text, out); err != nil {
-		return fmt.Errorf("the answer of %s is not from Fencepost", c.base)
-	}
-	return nil
-}
-
-// unreachable says what a person can do about a request without an answer.
-func (c *Client) unreachable(ctx context.Context, err error) error {
-	var dial *net.OpError
-	switch cause := context.Cause(ctx); {
-	case cause != nil:
-		return fmt.Errorf("call %s: %w", c.base, cause)
-	case errors.As(err, &dial) && dial.Op == "dial":
-		return fmt.Errorf("nothing answers at %s; start it with fencepost up, or set %s: %w", c.base, EnvURL, dial.Err)
-	default:
-		var ue *url.Error
-		if errors.As(err, &ue) {
-			err = ue.Err // the rest repeats the URL
-		}
-		return fmt.Errorf("call %s: %w", c.base, err)
-	}
 }

@@ -105,7 +105,11 @@ func TestErrorsAreReadable(t *testing.T) {
 		if err == nil || !strings.HasSuffix(err.Error(), c.want) || client.IsRefusal(err) != c.refusal || client.IsCode(err, "name_taken") != c.taken {
 			t.Errorf("%d %s: %v", c.status, c.body, err)
 		}
-		if len(*asked) != 1 {
+		tries := 1
+		if c.status == 502 { // another answer may follow
+			tries = 4
+		}
+		if len(*asked) != tries {
 			t.Errorf("%d: asked %q", c.status, *asked)
 		}
 	}
@@ -194,7 +198,7 @@ func TestAllSchedulesEndsWithAnError(t *testing.T) {
 			failed++
 		}
 	}
-	if failed != 1 || len(*asked) != 1 {
+	if failed != 1 || len(*asked) != 4 {
 		t.Errorf("%d errors after %q", failed, *asked)
 	}
 }
