@@ -35,7 +35,8 @@ type (
 	runsOutput struct{ Body List[Run] }
 )
 
-const shortPages = "A page may have fewer items than the limit, or none, although there are more: go on while next_cursor is not null."
+const shortPages = "A page may have fewer items than the limit, or none, although there are more: go on while next_cursor is not null. " +
+	"It ends at 4 MiB of payloads or results, and a filter looks at some 10,000 rows before it answers with what it has."
 
 func (a *api) addLists() {
 	handle(a, operation{scope: scopeRead, Operation: huma.Operation{

@@ -3,6 +3,7 @@ package storetest
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -13,6 +14,7 @@ func pageTests() []test {
 	return []test{
 		{"C11: schedules that stay are on one page each, whatever comes and goes", testSchedulesInMotion},
 		{"C11: runs that stay are on one page each, whatever comes and goes", testRunsInMotion},
+		{"bug-h53: runs of one millisecond are on one page each", testRunsOfOneMillisecond},
 		{"one look at schedules is bounded, and goes on where it ended", testBoundedLook},
 	}
 }
@@ -116,6 +118,35 @@ func testRunsInMotion(w *world) {
 
 // text sorts as the slots do.
 func text(k core.RunKey) string { return k.Slot.Format("2006-01-02T15:04:05.000000") }
+
+// testRunsOfOneMillisecond: what a page goes on behind is the whole of what the
+// list is sorted by.
+func testRunsOfOneMillisecond(w *world) {
+	id := w.add(func(s *core.Schedule) { s.Overlap = core.OverlapAllow })
+	at := w.manual()
+	var want []string
+	for _, micros := range []int{3, 1, 4, 0, 2} { // made in another order than that of their slots
+		m := core.Manual{ScheduleID: id, Fence: w.get(id).Timer.Fence, Slot: at.Add(time.Duration(micros) * time.Microsecond)}
+		r, err := w.Store.Trigger(w.ctx, w.tenant, m)
+		w.must(err)
+		want = append(want, text(r.Key))
+	}
+	slices.Sort(want)
+	for _, states := range [][]core.RunState{nil, {core.RunQueued}} {
+		var got []string
+		q := core.RunQuery{Limit: 2, States: states}
+		for more := true; more && len(got) < 10; {
+			page, err := w.Store.Runs(w.ctx, w.tenant, id, q)
+			w.must(err)
+			for _, r := range page.Items {
+				got = append(got, text(r.Key))
+			}
+			more, q.Before = page.More, page.Last
+		}
+		slices.Reverse(got)
+		w.same("runs", want, got)
+	}
+}
 
 // testBoundedLook fills more than one look with what no filter wants.
 func testBoundedLook(w *world) {

@@ -65,6 +65,7 @@ func (f *createFlags) register(cmd *cobra.Command) {
 	flags.StringVar(&f.in.Name, "name", "", "unique name of the schedule")
 	flags.StringVar(&f.in.Spec, "spec", "", `when: a cron expression, "every 15m", "at 2027-01-05T09:00" or "in 3d"`)
 	flags.StringVar(&f.in.TimeZone, "time-zone", "", "IANA zone of the spec (default UTC)")
+	flags.StringToStringVarP(&f.in.Labels, "label", "l", nil, "label to find it by, as key=value; can be repeated")
 	flags.StringVar(&f.command, "command", "", "run this shell command")
 	flags.StringVar(&f.url, "url", "", "send a request to this URL")
 	flags.StringVar(&f.method, "method", "", "method of the request (default POST)")
