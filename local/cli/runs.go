@@ -39,7 +39,7 @@ func newRunsList(a *app) *cobra.Command {
 		if filter.To, err = parseFlagTime("to", to); err != nil {
 			return err
 		}
-		list, err := c.Runs(ctx, s.ID, filter, page)
+		list, err := fill(page, func(p client.Page) (api.List[api.Run], error) { return c.Runs(ctx, s.ID, filter, p) })
 		if err != nil {
 			return err
 		}

@@ -11,9 +11,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
-	"github.com/fencepost/fencepost/core"
 	"github.com/fencepost/fencepost/core/api"
 	"github.com/fencepost/fencepost/core/api/client"
 	"github.com/fencepost/fencepost/local/terminal"
@@ -60,7 +58,7 @@ func newSchedulesList(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			list, err := c.Schedules(cmd.Context(), filter, page)
+			list, err := fill(page, func(p client.Page) (api.List[api.Schedule], error) { return c.Schedules(cmd.Context(), filter, p) })
 			if err != nil {
 				return err
 			}
@@ -79,12 +77,6 @@ func newSchedulesList(a *app) *cobra.Command {
 	return cmd
 }
 
-// addPage adds the flags of a list.
-func addPage(f *pflag.FlagSet, p *client.Page) {
-	f.IntVar(&p.Limit, "limit", 100, "print at most this many, up to 1000")
-	f.StringVar(&p.Cursor, "cursor", "", "go on where the list before ended, with the same filters")
-}
-
 func (a *app) printSchedules(list api.List[api.Schedule]) error {
 	rows := make([][]string, len(list.Items))
 	for i, s := range list.Items {
@@ -94,14 +86,6 @@ func (a *app) printSchedules(list api.List[api.Schedule]) error {
 		return err
 	}
 	return a.more(list.NextCursor)
-}
-
-// checkPage refuses a limit that the client would take for none.
-func checkPage(p client.Page) error {
-	if p.Limit == 0 {
-		return core.Invalid("limit", "must be a whole number from 1 to 1000")
-	}
-	return nil
 }
 
 // lastState says what became of the last run.
@@ -114,15 +98,6 @@ func lastState(s api.Schedule) string {
 	default:
 		return *s.LastState
 	}
-}
-
-// more tells a person how to see the next page.
-func (a *app) more(next *string) error {
-	if next == nil {
-		return nil
-	}
-	_, err := fmt.Fprintf(a.Err, "there are more: go on with --cursor %s\n", *next)
-	return err
 }
 
 // onSchedule returns a command that does something with one schedule.

@@ -18,13 +18,12 @@ const (
 	// requestTimeout is longer than what the API gives itself, so that its own
 	// answer wins.
 	requestTimeout = 15 * time.Second
-	// maxAnswerBytes holds a full page of the largest schedules.
-	maxAnswerBytes = 512 << 20
-	// pageLimit is small enough for a page of large payloads.
-	pageLimit = 200
+	// maxAnswerBytes holds any page: the API ends one at 4 MiB of payloads.
+	maxAnswerBytes = 64 << 20
+	pageLimit      = 1000
 	// maxPages bounds walks; it is enough for the ten million schedules that
-	// the product is made for.
-	maxPages = 50_000
+	// the product is made for, with the largest payloads.
+	maxPages = 700_000
 )
 
 var errRequestTimeout = errors.New("no answer within 15 seconds")
