@@ -47,8 +47,8 @@ func (o Origin) ID(index int) (uuid.UUID, error) {
 	at := binary.BigEndian.AppendUint64(nil, uint64(o.reservation.At.UnixMilli()))
 	copy(id[:6], at[2:])
 	binary.BigEndian.PutUint16(id[6:8], uint16(index)&0x0fff) // ids sort as the request has them
-	id[6] = id[6]&0x0f | 0x70 // version 7
-	id[8] = id[8]&0x3f | 0x80 // variant of RFC 9562
+	id[6] = id[6]&0x0f | 0x70                                 // version 7
+	id[8] = id[8]&0x3f | 0x80                                 // variant of RFC 9562
 	return id, nil
 }
 
