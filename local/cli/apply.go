@@ -23,7 +23,7 @@ import (
 
 func newApply(a *app) *cobra.Command {
 	var names []string
-	var dryRun bool
+	var dryRun, prune bool
 	cmd := &cobra.Command{
 		Use:   "apply -f FILE",
 		Short: "Make schedules what files say, and show the difference",
@@ -44,15 +44,18 @@ and optionally defaults, which are merged under each of them:
 What a schedule leaves out gets its default, even if it was set otherwise before;
 whether it is paused stays as it is. Everything is checked before anything is
 written: if one schedule is refused, none is applied, and the exit code is 1.
+A file may name a set with set: NAME, which owns its schedules. With --prune the
+schedules of the set that no file has any more are deleted, and this is shown too:
+give all files of a set at once.
 - is standard input; of a folder all .yaml, .yml and .json files are taken.`,
-		Example: "  fencepost apply -f schedules.yaml --dry-run\n  fencepost apply -f schedules/",
+		Example: "  fencepost apply -f schedules.yaml --dry-run\n  fencepost apply -f schedules/ --prune",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := a.connect()
 			if err != nil {
 				return err
 			}
-			r := &applier{app: a, client: c, dryRun: dryRun}
+			r := &applier{app: a, client: c, dryRun: dryRun, prune: prune, sets: map[string]bool{}}
 			if err := r.read(names); err != nil {
 				return err
 			}
@@ -61,6 +64,7 @@ written: if one schedule is refused, none is applied, and the exit code is 1.
 	}
 	cmd.Flags().StringArrayVarP(&names, "file", "f", nil, "file or folder to apply, - for standard input; can be repeated")
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "print what would be done, and change nothing")
+	cmd.Flags().BoolVar(&prune, "prune", false, "delete the schedules of the files' sets that the files do not have")
 	_ = cmd.MarkFlagRequired("file") // fails only for a flag that does not exist
 	return cmd
 }
@@ -70,6 +74,8 @@ type applier struct {
 	*app
 	client *client.Client
 	dryRun bool
+	prune  bool
+	sets   map[string]bool // that the files name
 	wanted []wanted
 	counts tally
 }
@@ -107,6 +113,9 @@ func (r *applier) read(names []string) error {
 			continue
 		case err != nil:
 			return fmt.Errorf("%s: %w", name, err)
+		}
+		if r.sets[file.Set] = true; r.prune && file.Set == "" {
+			return fmt.Errorf("%s names no set: write set: NAME at its top, so that --prune knows what it owns", name)
 		}
 		for _, item := range file.Items {
 			if other := known[item.Name]; other != nil {
@@ -177,6 +186,11 @@ func (r *applier) apply(ctx context.Context) error {
 	}
 	if !r.dryRun {
 		if err := r.write(ctx, plan); err != nil {
+			return err
+		}
+	}
+	if r.prune && r.counts.refused == 0 {
+		if err := r.pruneSets(ctx); err != nil {
 			return err
 		}
 	}

@@ -10,18 +10,21 @@ import (
 
 	"github.com/fencepost/fencepost/core/api"
 	"github.com/fencepost/fencepost/core/api/client"
+	"github.com/fencepost/fencepost/local/crontab"
 	"github.com/fencepost/fencepost/local/manifest"
 )
 
 func newExport(a *app) *cobra.Command {
 	var format string
+	var filter client.ScheduleFilter
 	cmd := &cobra.Command{
 		Use:   "export",
 		Short: "Write all schedules to a file that can be taken back",
 		Long: `Write all schedules to standard output: as YAML that apply takes back, or as
-JSON lines that import jsonl takes back, both without any change. Fields that have
-their defaults are left out. Runs are not exported.`,
-		Example: "  fencepost export > schedules.yaml\n  fencepost export --format jsonl > schedules.jsonl",
+JSON lines that import jsonl takes back, both without any change, or as a crontab,
+where what no crontab can say is left as a comment. Fields that have their defaults
+are left out. Runs are not exported.`,
+		Example: "  fencepost export > schedules.yaml\n  fencepost export --format jsonl --label team=payments > payments.jsonl",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			out := bufio.NewWriter(a.Out)
@@ -29,10 +32,11 @@ their defaults are left out. Runs are not exported.`,
 			if err != nil {
 				return err
 			}
-			return a.export(cmd.Context(), to, out)
+			return a.export(cmd.Context(), filter, to, out)
 		},
 	}
-	cmd.Flags().StringVar(&format, "format", formatYAML, "yaml or jsonl")
+	cmd.Flags().StringVar(&format, "format", formatYAML, "yaml, jsonl or crontab")
+	cmd.Flags().StringVarP(&filter.Labels, "label", "l", "", "only schedules whose labels meet these conditions: key=value, key!=value, key, !key")
 	return cmd
 }
 
@@ -40,6 +44,7 @@ their defaults are left out. Runs are not exported.`,
 const (
 	formatYAML  = "yaml"
 	formatJSONL = "jsonl"
+	formatCron  = "crontab"
 )
 
 // exporter writes schedules in one of the formats.
@@ -54,17 +59,19 @@ func newExporter(format string, w io.Writer) (exporter, error) {
 		return manifest.NewWriter(w), nil
 	case formatJSONL:
 		return lineWriter{w}, nil
+	case formatCron:
+		return &cronWriter{crontab.NewWriter(w)}, nil
 	}
-	return nil, usageError("--format must be yaml or jsonl")
+	return nil, usageError("--format must be yaml, jsonl or crontab")
 }
 
 // export writes page by page; what it holds does not grow with their number.
-func (a *app) export(ctx context.Context, to exporter, out *bufio.Writer) error {
+func (a *app) export(ctx context.Context, filter client.ScheduleFilter, to exporter, out *bufio.Writer) error {
 	c, err := a.connect()
 	if err != nil {
 		return err
 	}
-	for s, err := range c.AllSchedules(ctx, client.ScheduleFilter{}) {
+	for s, err := range c.AllSchedules(ctx, filter) {
 		if err != nil {
 			return fmt.Errorf("the export is not complete: %w", err)
 		}

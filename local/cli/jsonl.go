@@ -81,7 +81,11 @@ func (t *tally) add(item api.BatchItem) {
 
 // String returns the counts as a report ends with them.
 func (t tally) String() string {
-	return fmt.Sprintf("%d created, %d replaced, %d unchanged, %d refused", t.created, t.replaced, t.unchanged, t.refused)
+	pruned := ""
+	if t.pruned > 0 {
+		pruned = fmt.Sprintf(", %d pruned", t.pruned)
+	}
+	return fmt.Sprintf("%d created, %d replaced, %d unchanged%s, %d refused", t.created, t.replaced, t.unchanged, pruned, t.refused)
 }
 
 func (l *loader) load(ctx context.Context, in io.Reader) error {

@@ -103,7 +103,7 @@ func TestExportIsTakenBack(t *testing.T) {
 	if n := strings.Count(other.ok("schedules", "list"), "\tpaused\t"); n != 1 {
 		t.Errorf("%d schedules are paused there", n)
 	}
-	says(t, s.run("export", "--format", "xml"), 2, "", "fencepost: --format must be yaml or jsonl (see fencepost export --help)\n")
+	says(t, s.run("export", "--format", "xml"), 2, "", "fencepost: --format must be yaml, jsonl or crontab (see fencepost export --help)\n")
 }
 
 // TestExportLeavesOutDefaults holds the exporter's idea of the defaults to the

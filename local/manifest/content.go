@@ -31,7 +31,7 @@ func fields(s *api.Schedule) []field {
 	all := []field{
 		text("name", s.Name, ""), text("spec", s.Spec, ""), text("time_zone", s.TimeZone, ""), anchor(s),
 		text("dst_gap", s.DSTGap, auto), text("dst_overlap", s.DSTOverlap, auto), text("catch_up_within", s.CatchUpWithin, "0s"),
-		job(s.Job), text("misfire", s.Misfire, string(core.MisfireRunOnce)),
+		labels(s.Labels), job(s.Job), text("misfire", s.Misfire, string(core.MisfireRunOnce)),
 		text("misfire_grace", s.MisfireGrace, core.FormatDuration(core.DefaultMisfireGrace)),
 		text("overlap", s.Overlap, string(core.OverlapSkip)), text("window", s.Window, "0s"),
 		{"exact", number(s.Exact), !s.Exact},
@@ -40,6 +40,15 @@ func fields(s *api.Schedule) []field {
 		{"paused", number(s.State == string(core.SchedulePaused)), s.State != string(core.SchedulePaused)},
 	}
 	return all
+}
+
+// labels are an object, whose members have an order.
+func labels(l map[string]string) field {
+	text, err := json.Marshal(l)
+	if err != nil || len(l) == 0 {
+		return field{"labels", json.RawMessage("{}"), true}
+	}
+	return field{"labels", text, false}
 }
 
 // anchor is that of an interval: a time carries its own.

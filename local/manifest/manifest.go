@@ -27,7 +27,8 @@ const (
 
 // File is what a file says.
 type File struct {
-	// Set names the owner of the schedules, for pruning; it may be empty.
+	// Set names the owner of the schedules, for pruning; it may be empty. The
+	// bodies of its items carry it in the label SetLabel.
 	Set   string
 	Items []Item
 }
@@ -146,7 +147,23 @@ func (b *builder) file(root *value) *File {
 	if len(b.faults) == 0 {
 		file.Items = b.items(list, defaults)
 	}
+	for i := range file.Items {
+		b.own(&file.Items[i], file.Set)
+	}
 	return file
+}
+
+// own labels a schedule with the set of its file.
+func (b *builder) own(item *Item, set string) {
+	if set == "" || len(b.faults) > 0 {
+		return
+	}
+	body, err := own(item.Body, set)
+	if err != nil {
+		b.at(item.Line, item.Column, item.Name, err.Error())
+		return
+	}
+	item.Body = body
 }
 
 func (b *builder) is(k kind, m member, name string) bool {

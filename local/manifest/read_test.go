@@ -75,11 +75,11 @@ func TestRead(t *testing.T) {
 	exec := `{"queue":"exec","http":null,"payload":{"command":"set -e\nmake report\n",
 		"list":[1,-2.50,1e3,123456789012345678901234567890,1e400,true,null,"5","yes",null,{}]}}`
 	for i, want := range []string{
-		`{"name":"report","spec":"30 2 * * 1-5","time_zone":"Europe/Berlin","overlap":"skip",
+		`{"name":"report","spec":"30 2 * * 1-5","time_zone":"Europe/Berlin","overlap":"skip","labels":{"fencepost.io/set":"nightly"},
 			"job":{"http":{"url":"https://example.com/report","headers":{"a":"b","c":"2"}}}}`,
 		`{"name":"übrig / 2","spec":"every 15m","anchor":"2027-01-05T09:00:00Z","time_zone":"","exact":true,"max_attempts":3,
-			"timeout":"1h30m","overlap":"skip","job":` + exec + `}`,
-		`{"name":"same","spec":"@daily","time_zone":"Europe/Berlin","overlap":"skip","job":` + exec + `}`,
+			"timeout":"1h30m","overlap":"skip","labels":{"fencepost.io/set":"nightly"},"job":` + exec + `}`,
+		`{"name":"same","spec":"@daily","time_zone":"Europe/Berlin","overlap":"skip","labels":{"fencepost.io/set":"nightly"},"job":` + exec + `}`,
 	} {
 		if diff := cmp.Diff(decode(t, json.RawMessage(want)), decode(t, got.Items[i].Body)); diff != "" {
 			t.Errorf("%d: %s", i, diff)
