@@ -24,13 +24,20 @@ func (s *Store) CreateMany(ctx context.Context, tenant uuid.UUID, all []core.New
 	}
 	all = slices.Clone(all)
 	slices.SortStableFunc(all, func(a, b core.NewSchedule) int { return cmp.Compare(a.Schedule.Name, b.Schedule.Name) })
+	taken := map[string]bool{}
+	for id := range s.schedules {
+		if sch, _, ok := s.living(tenant, id); ok {
+			taken[sch.Name] = true
+		}
+	}
 	var made []uuid.UUID
 	for _, n := range all {
 		c := n.Schedule
 		c.TenantID = tenant
-		if _, ok := s.schedules[c.ID]; ok || s.nameTaken(&c) {
+		if _, ok := s.schedules[c.ID]; ok || taken[c.Name] {
 			continue
 		}
+		taken[c.Name] = true
 		s.put(c, n.NextAt, n.Done, now)
 		made = append(made, c.ID)
 	}
