@@ -85,6 +85,8 @@ var (
 	ErrMadeAndDeleted = &Error{Code: CodeConflict, Kind: "already_deleted", Message: "the schedule that this Idempotency-Key made has been deleted; use a new key to make another"}
 	// ErrNameTaken answers a schedule whose name another one of the tenant has.
 	ErrNameTaken = &Error{Code: CodeConflict, Kind: "name_taken", Field: "name", Message: "another schedule has this name; choose another or edit that one"}
+	// ErrQuotaExceeded answers what would take a tenant beyond its limits.
+	ErrQuotaExceeded = &Error{Code: CodeConflict, Kind: "quota_exceeded", Message: "the tenant has as much as it may"}
 	// ErrChanged says that a guarded write found its row changed meanwhile:
 	// read again, plan again, write again.
 	ErrChanged = &Error{Code: CodeStale, Kind: "changed", Message: "the schedule changed meanwhile; read it again"}

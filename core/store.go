@@ -266,6 +266,9 @@ type ScheduleStore interface {
 	// Named returns those of the named schedules that exist, at most 100, in no
 	// order. LastRunLive is not looked up.
 	Named(ctx context.Context, tenant uuid.UUID, names []string) ([]Scheduled, error)
+	// CountSchedules returns how many schedules a tenant has, and stops at most,
+	// which is a million or less.
+	CountSchedules(ctx context.Context, tenant uuid.UUID, most int) (int, error)
 	// Get returns one schedule; ErrNotFound.
 	Get(ctx context.Context, tenant, id uuid.UUID) (Scheduled, error)
 	// List returns schedules in the order of their ids, oldest first. It looks at

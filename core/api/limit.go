@@ -25,7 +25,7 @@ type RateLimit struct {
 
 func (r RateLimit) check() error {
 	if r.PerSecond < 0 || math.IsNaN(r.PerSecond) || math.IsInf(r.PerSecond, 0) || r.Burst < 0 {
-		return core.Invalid("rate limit", "must not be negative")
+		return core.Invalid("rate limit", "must be numbers that are not negative")
 	}
 	return nil
 }

@@ -2,13 +2,16 @@ package api_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 
+	"github.com/fencepost/fencepost/core"
 	"github.com/fencepost/fencepost/core/api"
+	"github.com/fencepost/fencepost/core/schedules"
 )
 
 // limited returns an API with a rate limit.
@@ -97,4 +100,36 @@ func TestRateLimitMustMakeSense(t *testing.T) {
 			t.Errorf("%+v was taken", r)
 		}
 	}
+}
+
+// TestQuotaIsRefused in each way that makes schedules, with what helps.
+func TestQuotaIsRefused(t *testing.T) {
+	t.Parallel()
+	eachStore(t, func(s *server) {
+		store := s.keys.(core.ScheduleStore) // both stores are both
+		service, err := schedules.NewLimited(store, region, map[string]core.Target{"test": testTarget{}}, schedules.Limits{Schedules: 2, MinInterval: time.Minute})
+		if err != nil {
+			s.Fatal(err)
+		}
+		s = newServer(s.TB, store, s.keys, func(c *api.Config) { c.Service = service })
+		often := `{"name":"often","spec":"every 30s","job":{"queue":"test"}}`
+		if p := problem(s, s.send("POST", "/v1/schedules", often), 409); p.Code != "quota_exceeded" || p.Field != "spec" || !strings.Contains(p.Detail, "1m is the smallest interval") {
+			s.Errorf("%+v", p)
+		}
+		for _, name := range []string{"a", "b"} {
+			s.create(daily(name))
+		}
+		item := `{"name":"c","spec":"@daily","job":{"queue":"test"}}`
+		if p := problem(s, s.send("POST", "/v1/schedules", item), 409); p.Code != "quota_exceeded" || !strings.Contains(p.Detail, "may have 2 schedules here; delete some") {
+			s.Errorf("%+v", p)
+		}
+		if p := problem(s, s.send("PUT", "/v1/schedules/by-name/c", wholePut), 409); p.Code != "quota_exceeded" {
+			s.Errorf("%+v", p)
+		}
+		want[api.PutResult](s, s.send("PUT", "/v1/schedules/by-name/a", wholePut), 200)
+		batch := want[api.BatchResult](s, s.send("POST", "/v1/schedules/batch", `{"mode":"put","items":[`+item+`,`+strings.Replace(item, `"c"`, `"b"`, 1)+`]}`), 200)
+		if batch.Refused != 1 || batch.Replaced != 1 || batch.Items[0].Problem.Code != "quota_exceeded" || batch.Items[0].Status != 409 {
+			s.Errorf("%+v", batch)
+		}
+	})
 }

@@ -44,6 +44,22 @@ func (s *Store) CreateMany(ctx context.Context, tenant uuid.UUID, all []core.New
 	return made, nil
 }
 
+// CountSchedules implements core.ScheduleStore.
+func (s *Store) CountSchedules(ctx context.Context, tenant uuid.UUID, most int) (int, error) {
+	_, err := s.begin(ctx, "count schedules")
+	if err != nil {
+		return 0, err
+	}
+	defer s.mu.Unlock()
+	n := 0
+	for id := range s.schedules {
+		if _, _, ok := s.living(tenant, id); ok {
+			n++
+		}
+	}
+	return min(n, most), nil
+}
+
 // Named implements core.ScheduleStore.
 func (s *Store) Named(ctx context.Context, tenant uuid.UUID, names []string) ([]core.Scheduled, error) {
 	now, err := s.begin(ctx, "find schedules by name")

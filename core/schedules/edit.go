@@ -35,9 +35,25 @@ func (s *Service) create(ctx context.Context, tenant, id uuid.UUID, f Fields) (c
 	if err != nil {
 		return core.Scheduled{}, fmt.Errorf("create schedule: %w", err)
 	}
-	n, _, err := first(f, sch, now)
+	n, _, err := s.first(f, sch, now)
 	if err != nil {
 		return core.Scheduled{}, err
+	}
+	if err := s.createOne(ctx, n, now); err != nil {
+		return core.Scheduled{}, fmt.Errorf("create schedule: %w", refused(err))
+	}
+	return s.store.Get(ctx, tenant, id)
+}
+
+// createOne stores a new schedule, if its tenant may have one more.
+func (s *Service) createOne(ctx context.Context, n core.NewSchedule, now time.Time) error {
+	tenant := n.Schedule.TenantID
+	granted, err := s.quota.reserve(ctx, tenant, 1, now)
+	switch {
+	case err != nil:
+		return err
+	case granted == 0:
+		return s.quota.exceeded()
 	}
 	for range 3 {
 		err = s.store.Create(ctx, n.Schedule, n.NextAt, n.Done)
@@ -45,16 +61,21 @@ func (s *Service) create(ctx context.Context, tenant, id uuid.UUID, f Fields) (c
 			break
 		}
 	}
-	if err != nil {
-		return core.Scheduled{}, fmt.Errorf("create schedule: %w", refused(err))
+	made := 1
+	if err != nil && !errors.Is(err, core.ErrUnknownOutcome) {
+		made = 0
 	}
-	return s.store.Get(ctx, tenant, id)
+	s.quota.settle(tenant, 1, made)
+	return err
 }
 
 // first plans a new schedule, which is whole but for its spec.
-func first(f Fields, sch core.Schedule, now time.Time) (core.NewSchedule, spec.Spec, error) {
+func (s *Service) first(f Fields, sch core.Schedule, now time.Time) (core.NewSchedule, spec.Spec, error) {
 	parsed, err := parse(f, &sch, now)
 	if err != nil {
+		return core.NewSchedule{}, spec.Spec{}, err
+	}
+	if err := s.checkInterval(&sch, parsed); err != nil {
 		return core.NewSchedule{}, spec.Spec{}, err
 	}
 	n := core.NewSchedule{Schedule: sch}
@@ -139,18 +160,23 @@ func (s *Service) Edit(ctx context.Context, tenant, id uuid.UUID, f Fields) (cor
 		if err != nil {
 			return nil, err
 		}
-		return replan(cur, next, old, parsed)
+		return s.replan(cur, next, old, parsed)
 	})
 }
 
 // replan plans the change of a schedule to new content, nil if there is none.
-func replan(cur *core.Scheduled, next core.Schedule, old, parsed spec.Spec) (*core.Edit, error) {
+func (s *Service) replan(cur *core.Scheduled, next core.Schedule, old, parsed spec.Spec) (*core.Edit, error) {
 	if sameContent(&cur.Schedule, &next) {
 		return nil, nil
 	}
 	changed := slotsChanged(&old, &parsed)
 	if parsed.OneTime && changed && !parsed.Prev(core.Forever).After(cur.Now) {
 		return nil, core.Invalid("spec", "lies in the past, which an edit cannot ask for; to run something now, trigger it")
+	}
+	if changed {
+		if err := s.checkInterval(&next, parsed); err != nil {
+			return nil, err
+		}
 	}
 	e := plan.Edit(cur, plan.Change{
 		Old: cur.Schedule, New: next, OldSlots: old, NewSlots: parsed,
@@ -274,6 +300,7 @@ func (s *Service) Delete(ctx context.Context, tenant, id uuid.UUID) error {
 		err = s.store.Delete(ctx, tenant, plan.Delete(&cur, slots))
 		switch {
 		case err == nil:
+			s.quota.settle(tenant, 0, -1)
 			return nil
 		case errors.Is(err, core.ErrUnknownOutcome):
 			unknown = true

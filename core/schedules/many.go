@@ -61,6 +61,7 @@ func (s *Service) Many(ctx context.Context, tenant uuid.UUID, all []Fields, o Ma
 	for _, round := range distinct(items) {
 		m.settle(ctx, round)
 	}
+	s.quota.settle(tenant, m.held, 0)
 	return m.results
 }
 
@@ -73,6 +74,9 @@ type many struct {
 	results []Result // each written by the one goroutine that has its item
 	// planned is what a dry run would have stored so far, by name.
 	planned map[string]core.Scheduled
+	// held is how many schedules a dry run has taken of the tenant's quota, which
+	// it gives back.
+	held int
 }
 
 // item is a schedule on its way.
@@ -136,10 +140,11 @@ func (m *many) fail(items []*item, err error) {
 // is looked up, and what is not there either is new again.
 func (m *many) settle(ctx context.Context, items []*item) {
 	for round := range manyRounds {
-		if round > 0 || m.o.Put || m.o.DryRun {
+		looked := round > 0 || m.o.Put || m.o.DryRun
+		if looked {
 			items = m.look(ctx, items)
 		}
-		items = m.create(ctx, items)
+		items = m.create(ctx, items, looked)
 		if len(items) == 0 {
 			return
 		}
@@ -223,8 +228,9 @@ func (m *many) meet(ctx context.Context, it *item, cur core.Scheduled) bool {
 	return true
 }
 
-// create creates the items and returns those whose name or id was taken.
-func (m *many) create(ctx context.Context, items []*item) []*item {
+// create creates the items and returns those whose name or id was taken, and
+// those beyond the tenant's quota that may be there already: nobody has looked.
+func (m *many) create(ctx context.Context, items []*item, looked bool) []*item {
 	byID := make(map[uuid.UUID]*item, len(items))
 	var all []core.NewSchedule
 	for _, it := range items {
@@ -233,13 +239,30 @@ func (m *many) create(ctx context.Context, items []*item) []*item {
 			m.results[it.index] = Result{Err: err}
 			continue
 		}
-		if !m.o.DryRun {
-			all = append(all, n)
-			byID[it.id] = it
+		all = append(all, n)
+		byID[it.id] = it
+	}
+	granted, err := m.quota.reserve(ctx, m.tenant, len(all), m.now)
+	var left []*item
+	for _, n := range all[granted:] {
+		it := byID[n.Schedule.ID]
+		switch {
+		case err == nil && !looked:
+			left = append(left, it)
+			continue
+		case err == nil:
+			err = m.quota.exceeded()
 		}
+		m.results[it.index] = Result{Err: fmt.Errorf("create schedule: %w", err)}
+		delete(m.planned, n.Schedule.Name)
+	}
+	all = all[:granted]
+	if m.o.DryRun {
+		m.held += granted
+		return nil
 	}
 	made, failed := m.createAll(ctx, all)
-	var left []*item
+	m.quota.settle(m.tenant, granted, len(made))
 	for _, n := range all {
 		it := byID[n.Schedule.ID]
 		switch err := failed[it.id]; {
@@ -260,7 +283,7 @@ func (m *many) plan(it *item) (core.NewSchedule, error) {
 	if err != nil {
 		return core.NewSchedule{}, err
 	}
-	n, parsed, err := first(it.fields, sch, m.now)
+	n, parsed, err := m.first(it.fields, sch, m.now)
 	switch {
 	case err != nil:
 		return n, err

@@ -107,7 +107,7 @@ func (s *Service) planPut(cur *core.Scheduled, f Fields) (*core.Edit, error) {
 	if err != nil {
 		return nil, err
 	}
-	return replan(cur, next, slots, parsed)
+	return s.replan(cur, next, slots, parsed)
 }
 
 // parseWhole reads the spec that f asks for as parse does, but a spec that comes

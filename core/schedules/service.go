@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -18,6 +19,9 @@ type Service struct {
 	targets map[string]core.Target
 	known   string // names the targets, for messages
 	match   Match
+	// quota, which may be nil, and minInterval are the limits of each tenant.
+	quota       *quota
+	minInterval time.Duration
 }
 
 // New returns a service on store. Schedules live in region; targets are the

@@ -16,7 +16,26 @@ func manyTests() []test {
 		{"of many schedules those with a taken id or name are left out", testCreateManyTaken},
 		{"many schedules with a refused value are not stored", testCreateManyBad},
 		{"schedules are found by their names", testNamed},
+		{"a tenant's schedules are counted up to a limit", testCount},
 	}
+}
+
+func testCount(w *world) {
+	count := func(tenant uuid.UUID, most int) int {
+		w.Helper()
+		n, err := w.Store.CountSchedules(w.ctx, tenant, most)
+		w.must(err)
+		return n
+	}
+	w.same("none", 0, count(w.tenant, 10))
+	w.createMany(w.contents(3)...)
+	gone := w.add(func(s *core.Schedule) { s.Paused = true })
+	w.same("all", 4, count(w.tenant, 10))
+	w.same("as many as asked for", 4, count(w.tenant, 4))
+	w.same("more than asked for", 3, count(w.tenant, 3))
+	w.same("of another tenant", 0, count(uuid.New(), 10))
+	w.must(w.Store.Delete(w.ctx, w.tenant, w.deletion(gone)))
+	w.same("after a deletion", 3, count(w.tenant, 1_000_000))
 }
 
 // contents returns new schedules with a timer each.

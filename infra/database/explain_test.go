@@ -89,6 +89,7 @@ func plans(now time.Time, tenant uuid.UUID, analyzed bool) []struct {
 		{"filter_runs", []string{day}, []any{region, tenant, ids[0], now.AddDate(0, 0, -9), now, []string{"dead"}, 100}},
 		{"runs_by_slot", []string{day}, []any{region, tenant, ids[0], slots[:100]}},
 		{"list_schedules", []string{schedule, "timers_schedule_key", day}, []any{region, tenant, ids[0], 100}},
+		{"count_schedules", []string{"schedules_(tenant_idx|name_key)"}, []any{region, tenant, 100}},
 		{"filter_schedules", []string{schedule, "timers_schedule_key"}, []any{
 			region, tenant, ids[0], 100, []string{"active"}, "test", "n", `{"a":"b"}`, []string{}, []string{}, []string{},
 		}},

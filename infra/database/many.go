@@ -51,6 +51,16 @@ func newColumns(all []core.NewSchedule) []any {
 	}
 }
 
+// CountSchedules implements core.ScheduleStore.
+func (d *DB) CountSchedules(ctx context.Context, tenant uuid.UUID, most int) (int, error) {
+	type row struct{ N int64 }
+	rows, err := query[row](ctx, d, "count_schedules", d.region, pgID(tenant), most)
+	if err != nil {
+		return 0, err
+	}
+	return int(rows[0].N), nil
+}
+
 // Named implements core.ScheduleStore.
 func (d *DB) Named(ctx context.Context, tenant uuid.UUID, names []string) ([]core.Scheduled, error) {
 	rows, err := query[scheduleRow](ctx, d, "named_schedules", d.region, pgID(tenant), names)

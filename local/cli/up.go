@@ -60,8 +60,7 @@ and --allow-private to the api, which checks jobs, as well as to the executors.`
 	f.StringVar(&c.Region, "region", "local", "region of the rows that this process works on")
 	f.BoolVar(&c.AllowExec, "allow-exec", false, "let schedules run commands on this machine")
 	f.BoolVar(&c.AllowPrivate, "allow-private", false, "let schedules call private addresses")
-	f.Float64Var(&c.Rate.PerSecond, "tenant-rate", 1000, "requests a second that each tenant has at this process's API; 0 is no limit")
-	f.IntVar(&c.Rate.Burst, "tenant-burst", 0, "how many of them may come at once (default twice the rate)")
+	addLimits(f, &c)
 	f.StringVar(&level, "log-level", "warn", "debug, info, warn or error; the log goes to standard error")
 	return cmd
 }

@@ -79,8 +79,12 @@ func (p *process) stages() ([]func(context.Context) error, error) {
 const roomy = 1000
 
 func (p *process) handler() (http.Handler, error) {
+	service, err := schedules.NewLimited(p.db, p.c.Region, p.targets(), p.c.Limits)
+	if err != nil {
+		return nil, err
+	}
 	return api.New(api.Config{
-		Service: schedules.New(p.db, p.c.Region, p.targets()), Keys: p.db, Ready: p.db.Ping, Inspect: p.db.Inspect, Clock: p.clock,
+		Service: service, Keys: p.db, Ready: p.db.Ping, Inspect: p.db.Inspect, Clock: p.clock,
 		Logger: p.c.Logger, Version: p.c.Version, Rate: p.c.Rate,
 	})
 }

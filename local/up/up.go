@@ -20,6 +20,7 @@ import (
 
 	"github.com/fencepost/fencepost/core"
 	"github.com/fencepost/fencepost/core/api"
+	"github.com/fencepost/fencepost/core/schedules"
 	"github.com/fencepost/fencepost/infra/clock"
 	"github.com/fencepost/fencepost/infra/database"
 	"github.com/fencepost/fencepost/infra/embedded"
@@ -53,6 +54,8 @@ type Config struct {
 	// Rate bounds the requests of each tenant to this process's API. Zero is no
 	// limit.
 	Rate api.RateLimit
+	// Limits bound what each tenant may have. The zero value bounds nothing.
+	Limits schedules.Limits
 	// Keep is how long history is kept. Defaults to 30 days.
 	Keep    time.Duration
 	Version string
@@ -87,6 +90,9 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	if c.Rate.PerSecond < 0 || c.Rate.Burst < 0 {
 		return c, core.Invalid("--tenant-rate", "and --tenant-burst must not be negative")
+	}
+	if c.Limits.Schedules < 0 || c.Limits.Schedules > schedules.MaxQuota {
+		return c, core.Invalid("--tenant-schedules", "must be from 0, which is no limit, to %d", schedules.MaxQuota)
 	}
 	if _, err := net.ResolveTCPAddr("tcp", c.Listen); err != nil {
 		return c, core.Invalid("--listen", `is not an address such as "127.0.0.1:8080"`)

@@ -2,6 +2,8 @@ package client
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/url"
 
@@ -13,7 +15,15 @@ import (
 // secret was lost on the way is to be revoked.
 func (c *Client) CreateKey(ctx context.Context, in api.KeyInput) (api.CreatedKey, error) {
 	var k api.CreatedKey
-	return k, c.do(ctx, http.MethodPost, "/v1/keys", in, &k)
+	body, err := encode(in)
+	if err != nil {
+		return k, err
+	}
+	text, _, err := c.send(ctx, request{method: http.MethodPost, path: "/v1/keys", body: body})
+	if err == nil && json.Unmarshal(text, &k) != nil {
+		err = fmt.Errorf("the answer of %s is not from Fencepost", c.base)
+	}
+	return k, err
 }
 
 // Keys returns a page of the tenant's keys, oldest first, those included that

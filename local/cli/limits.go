@@ -1,0 +1,37 @@
+package cli
+
+import (
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/fencepost/fencepost/core"
+	"github.com/fencepost/fencepost/local/up"
+)
+
+// addLimits gives up the flags that bound what each tenant may do.
+func addLimits(f *pflag.FlagSet, c *up.Config) {
+	f.Float64Var(&c.Rate.PerSecond, "tenant-rate", 1000, "requests a second that each tenant has at this process's API; 0 is no limit")
+	f.IntVar(&c.Rate.Burst, "tenant-burst", 0, "how many of them may come at once (default twice the rate)")
+	f.IntVar(&c.Limits.Schedules, "tenant-schedules", 0, "about how many schedules each tenant may have (default no limit)")
+	c.Limits.MinInterval = core.MinInterval
+	f.Var(&durationFlag{&c.Limits.MinInterval}, "tenant-interval", "smallest time between two slots of a schedule, such as 1m")
+}
+
+// durationFlag is a flag in the product's own notation of durations.
+type durationFlag struct{ length *time.Duration }
+
+// String returns the duration as the API shows it.
+func (d *durationFlag) String() string { return core.FormatDuration(*d.length) }
+
+// Set reads a duration.
+func (d *durationFlag) Set(text string) error {
+	length, err := core.ParseDuration(text)
+	if err == nil {
+		*d.length = length
+	}
+	return err
+}
+
+// Type names the kind of value for the help.
+func (d *durationFlag) Type() string { return "duration" }
