@@ -78,3 +78,13 @@ type Reservation struct {
 	// Slot is that of the manual run that was made under it; zero if none was.
 	Slot time.Time
 }
+
+// Overdue is what waits too long, of one kind: schedules that are due and not
+// claimed, or runs in a state that somebody should have ended.
+type Overdue struct {
+	// State is empty for schedules.
+	State RunState
+	Queue string // of runs
+	Count int64
+	Since time.Time // since when the oldest waits
+}

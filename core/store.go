@@ -293,6 +293,9 @@ type ScheduleStore interface {
 	// Reserve keeps an idempotency key for ReservationTTL and returns what it is
 	// reserved for: this request, or an earlier one.
 	Reserve(ctx context.Context, tenant uuid.UUID, r Request) (Reservation, error)
+	// Overdue returns what of the tenant has waited for more than a minute, as far as
+	// a bounded look finds it.
+	Overdue(ctx context.Context, tenant uuid.UUID) ([]Overdue, error)
 	// Runs returns a schedule's runs, newest slot first. It looks at ScanLimit of
 	// them at most.
 	Runs(ctx context.Context, tenant, schedule uuid.UUID, q RunQuery) (RunPage, error)

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"time"
@@ -18,6 +19,15 @@ type Info struct {
 	ZoneData string `json:"zone_data" doc:"The release of the IANA time zone database that decides about slots." example:"2025c"`
 	// Database is nil if it does not answer.
 	Database *DatabaseInfo `json:"database,omitempty" doc:"The database, if it answers."`
+	Overdue  []Overdue     `json:"overdue" nullable:"false" doc:"What of yours has waited for more than a minute. Nothing, where all is well."`
+}
+
+// Overdue is what waits too long, of one kind.
+type Overdue struct {
+	What  string    `json:"what" enum:"schedule,queued,running,retrying" doc:"schedule: due and not claimed; otherwise the state of runs that somebody should have ended." example:"queued"`
+	Queue string    `json:"queue,omitempty" doc:"The queue of the runs." example:"reports"`
+	Count int64     `json:"count"`
+	Since time.Time `json:"since" doc:"Since when the oldest waits."`
 }
 
 // DatabaseInfo is what the API sees of its database.
@@ -49,8 +59,8 @@ func (a *api) addInfo() {
 	}}, a.info)
 }
 
-func (a *api) info(ctx context.Context, _ uuid.UUID, _ *struct{}) (*infoOutput, error) {
-	out := &infoOutput{Info{Version: a.version, ZoneData: cron.ZoneVersion()}}
+func (a *api) info(ctx context.Context, tenant uuid.UUID, _ *struct{}) (*infoOutput, error) {
+	out := &infoOutput{Info{Version: a.version, ZoneData: cron.ZoneVersion(), Overdue: []Overdue{}}}
 	if a.inspect == nil {
 		return out, nil
 	}
@@ -62,5 +72,12 @@ func (a *api) info(ctx context.Context, _ uuid.UUID, _ *struct{}) (*infoOutput, 
 		return out, nil
 	}
 	out.Body.Database = NewDatabaseInfo(seen)
+	late, err := a.service.Overdue(ctx, tenant)
+	if err != nil {
+		loggerOf(ctx).WarnContext(ctx, "overdue runs not looked for", "error", err)
+	}
+	for _, o := range late {
+		out.Body.Overdue = append(out.Body.Overdue, Overdue{cmp.Or(string(o.State), "schedule"), o.Queue, o.Count, o.Since.UTC()})
+	}
 	return out, nil
 }

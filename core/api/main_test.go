@@ -79,6 +79,10 @@ func (s *fakeStore) Get(ctx context.Context, _, _ uuid.UUID) (core.Scheduled, er
 	return s.scheduled, s.fail(ctx)
 }
 
+func (s *fakeStore) Overdue(ctx context.Context, _ uuid.UUID) ([]core.Overdue, error) {
+	return nil, s.fail(ctx)
+}
+
 func (s *fakeStore) Apply(ctx context.Context, _ uuid.UUID, _ core.Edit) error { return s.fail(ctx) }
 
 // fakeKeys only finds keys and counts how often it is asked.

@@ -111,7 +111,7 @@ func TestInfo(t *testing.T) {
 			return core.DatabaseInfo{Server: "PostgreSQL 15.18", Schema: 8, Now: now, ClockOffset: -time.Second, PartitionsUntil: now}, fail
 		}
 	})
-	expected := api.Info{Version: "1.2.3", ZoneData: cron.ZoneVersion(), Database: &api.DatabaseInfo{
+	expected := api.Info{Overdue: []api.Overdue{}, Version: "1.2.3", ZoneData: cron.ZoneVersion(), Database: &api.DatabaseInfo{
 		Server: "PostgreSQL 15.18", Schema: 8, Time: now, ClockOffset: -1, PartitionsUntil: &now,
 	}}
 	if diff := cmp.Diff(expected, want[api.Info](s, s.send("GET", "/v1/info", nil), 200)); diff != "" {

@@ -45,3 +45,8 @@ func (s *Service) Get(ctx context.Context, tenant, id uuid.UUID) (core.Scheduled
 func (s *Service) Run(ctx context.Context, tenant uuid.UUID, key core.RunKey) (core.Run, []core.Attempt, error) {
 	return s.store.Run(ctx, tenant, key)
 }
+
+// Overdue returns what of the tenant has waited for more than a minute.
+func (s *Service) Overdue(ctx context.Context, tenant uuid.UUID) ([]core.Overdue, error) {
+	return s.store.Overdue(ctx, tenant)
+}

@@ -18,6 +18,7 @@ func scheduleTests() []test {
 		{"schedules are listed in pages by id", testList},
 		{"runs are listed in pages, newest first", testRuns},
 		{"filters choose schedules", testFilters},
+		{"what waits too long is found", testOverdue},
 		{"labels are stored and replaced as a whole", testLabels},
 		{"a schedule shows the state of its last run", testLastState},
 		{"no method finds anything of another tenant", testTenants},

@@ -87,6 +87,7 @@ func plans(now time.Time, tenant uuid.UUID, analyzed bool) []struct {
 		{"named_schedules", []string{named, "timers_schedule_key"}, []any{region, tenant, names}},
 		{"list_runs", []string{day}, []any{region, tenant, ids[0], now, 100, now.AddDate(0, 0, -9)}},
 		{"filter_runs", []string{day}, []any{region, tenant, ids[0], now.AddDate(0, 0, -9), now, []string{"dead"}, 100}},
+		{"overdue", []string{wake, "timers_pkey"}, []any{region, tenant, shards}},
 		{"runs_by_slot", []string{day}, []any{region, tenant, ids[0], slots[:100]}},
 		{"list_schedules", []string{schedule, "timers_schedule_key", day}, []any{region, tenant, ids[0], 100}},
 		{"count_schedules", []string{"schedules_(tenant_idx|name_key)"}, []any{region, tenant, 100}},

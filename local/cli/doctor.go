@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fencepost/fencepost/core"
 	"github.com/fencepost/fencepost/core/api"
 	"github.com/fencepost/fencepost/core/cron"
 	"github.com/fencepost/fencepost/infra/database"
@@ -135,7 +136,26 @@ func (a *app) examineAPI(ctx context.Context, r *report, optional bool) *api.Dat
 	} else {
 		r.add("zone data of the API", checkOK, "IANA %s", info.ZoneData)
 	}
+	r.addOverdue(info.Overdue)
 	return info.Database
+}
+
+// addOverdue says what waits too long, and for whom.
+func (r *report) addOverdue(late []api.Overdue) {
+	if len(late) == 0 {
+		r.add("waiting", checkOK, "nothing has waited for more than a minute")
+	}
+	for _, o := range late {
+		since := o.Since.Format(time.RFC3339)
+		switch o.What {
+		case "schedule":
+			r.add("waiting", checkFailed, "%s due and not claimed, the oldest since %s: no claimer works; start one with fencepost up", plural(int(o.Count), "schedule is", "schedules are"), since)
+		case string(core.RunQueued):
+			r.add("waiting", checkFailed, "%s queued on %s since %s and not started: no executor serves this queue, or all are busy", plural(int(o.Count), "run is", "runs are"), o.Queue, since)
+		default:
+			r.add("waiting", checkFailed, "%s %s on %s since %s although the time is over: no claimer works", plural(int(o.Count), "run is", "runs are"), o.What, o.Queue, since)
+		}
+	}
 }
 
 // addDirect looks at the database itself.

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/fencepost/fencepost/core/cron"
 )
 
@@ -15,6 +17,7 @@ func TestDoctor(t *testing.T) {
 ok	zone data	IANA `+cron.ZoneVersion()+`, embedded
 ok	api	http://127.0.0.1:\d+ is version v1.2.3
 ok	zone data of the API	IANA `+cron.ZoneVersion()+`
+ok	waiting	nothing has waited for more than a minute
 ok	database	(?:PostgreSQL|CockroachDB) .*, schema \d+, answers within .*
 ok	clock	database is [+-]0.\d+ s off, give or take 0.\d+ s
 ok	partitions	(?:made until \d{4}-\d\d-\d\d, [78].\d days ahead|none needed)
@@ -53,6 +56,26 @@ func TestDoctorLooksAtADatabaseWithoutAnAPI(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	if r := s.run("doctor", "--database-url", "postgres://x@127.0.0.1:1/x"); r.code != 1 || !strings.Contains(r.out, "failed\tdatabase\t") {
+		t.Errorf("%+v", r)
+	}
+}
+
+// TestDoctorSaysWhatWaits: a run that nobody starts is named with its queue.
+func TestDoctorSaysWhatWaits(t *testing.T) {
+	t.Parallel()
+	s := newShell(t)
+	s.ok("schedules", "create", "--name", "a", "--spec", "@yearly", "--queue", "mails")
+	s.ok("schedules", "trigger", "a")
+	conn, err := pgx.Connect(t.Context(), s.url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close(t.Context()) }()
+	if _, err := conn.Exec(t.Context(), "UPDATE runs SET wake_at = wake_at - INTERVAL '10 minutes', queued_at = queued_at - INTERVAL '10 minutes'"); err != nil {
+		t.Fatal(err)
+	}
+	r := s.run("doctor")
+	if r.code != 1 || !strings.Contains(r.out, "failed\twaiting\t1 run is queued on mails since ") {
 		t.Errorf("%+v", r)
 	}
 }
