@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/fencepost/fencepost/core/api"
 )
@@ -56,13 +57,17 @@ func newSchedulesCreate(a *app) *cobra.Command {
 			return a.say(cmd, s, "created %s: %s%s%s", s.Name, s.ID, nextRun(s), hint(s))
 		},
 	}
-	f.register(cmd)
+	cmd.Flags().StringVar(&f.in.Name, "name", "", "unique name of the schedule")
+	f.register(cmd.Flags())
+	for _, name := range []string{"name", "spec"} {
+		_ = cmd.MarkFlagRequired(name) // fails only for a flag that does not exist
+	}
+	cmd.MarkFlagsOneRequired("command", "url", "queue")
+	cmd.MarkFlagsMutuallyExclusive("command", "url", "queue")
 	return cmd
 }
 
-func (f *createFlags) register(cmd *cobra.Command) {
-	flags := cmd.Flags()
-	flags.StringVar(&f.in.Name, "name", "", "unique name of the schedule")
+func (f *createFlags) register(flags *pflag.FlagSet) {
 	flags.StringVar(&f.in.Spec, "spec", "", `when: a cron expression, "every 15m", "at 2027-01-05T09:00" or "in 3d"`)
 	flags.StringVar(&f.in.TimeZone, "time-zone", "", "IANA zone of the spec (default UTC)")
 	flags.StringToStringVarP(&f.in.Labels, "label", "l", nil, "label to find it by, as key=value; can be repeated")
@@ -81,11 +86,6 @@ func (f *createFlags) register(cmd *cobra.Command) {
 	flags.StringVar(&f.in.CatchUpWithin, "catch-up-within", "", "how late a one-time schedule may be and still fire, such as 1h (default 0s)")
 	flags.BoolVar(&f.in.Exact, "exact", false, "keep @hourly, @daily and their like on their nominal time")
 	flags.StringVar(&f.in.Window, "window", "", "spread starts over this time after the slot, such as 5m (default 0s; 1h for @hourly, @daily and their like)")
-	for _, name := range []string{"name", "spec"} {
-		_ = cmd.MarkFlagRequired(name) // fails only for a flag that does not exist
-	}
-	cmd.MarkFlagsOneRequired("command", "url", "queue")
-	cmd.MarkFlagsMutuallyExclusive("command", "url", "queue")
 }
 
 // job builds the job of the one form that was chosen.

@@ -28,19 +28,21 @@ FENCEPOST_API_KEY name.`,
 			return cmd.Help()
 		},
 	}
-	root.AddCommand(
-		newSchedules(a),
-		newRuns(a),
-		newApply(a),
-		newExport(a),
-		newImport(a),
-		newKeys(a),
-		newNext(a),
-		newDoctor(a),
-		newUp(a),
-		newMigrate(a),
-		newVersion(a),
-	)
+	for _, g := range []struct {
+		id, title string
+		commands  []*cobra.Command
+	}{
+		{"work", "Work with schedules:", []*cobra.Command{newSchedules(a), newRuns(a), newNext(a)}},
+		{"files", "Bring schedules in and out:", []*cobra.Command{newImport(a), newApply(a), newExport(a)}},
+		{"run", "Run and look after an installation:", []*cobra.Command{newUp(a), newMigrate(a), newKeys(a), newDoctor(a)}},
+	} {
+		root.AddGroup(&cobra.Group{ID: g.id, Title: g.title})
+		for _, cmd := range g.commands {
+			cmd.GroupID = g.id
+			root.AddCommand(cmd)
+		}
+	}
+	root.AddCommand(newVersion(a))
 	return root
 }
 

@@ -15,7 +15,7 @@ import (
 )
 
 func newRuns(a *app) *cobra.Command {
-	cmd := group("runs", "Look into what happened", newRunsList(a), newRunsGet(a), newRunsCancel(a))
+	cmd := group("runs", "Look into what happened", newRunsList(a), newRunsGet(a), newRunsTail(a), newRunsCancel(a))
 	addJSON(cmd)
 	return cmd
 }

@@ -22,6 +22,7 @@ func newSchedules(a *app) *cobra.Command {
 		newSchedulesList(a),
 		newSchedulesGet(a),
 		newSchedulesCreate(a),
+		newSchedulesEdit(a),
 		newSchedulesPause(a),
 		newSchedulesResume(a),
 		newSchedulesDelete(a),
@@ -103,6 +104,7 @@ func lastState(s api.Schedule) string {
 // onSchedule returns a command that does something with one schedule.
 func (a *app) onSchedule(cmd *cobra.Command, do func(context.Context, *cobra.Command, *client.Client, api.Schedule) error) *cobra.Command {
 	cmd.Args = cobra.ExactArgs(1)
+	cmd.ValidArgsFunction = a.completeNames
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		c, err := a.connect()
 		if err != nil {

@@ -81,6 +81,13 @@ func (c *Client) Edit(ctx context.Context, id string, in api.ScheduleInput) (api
 	return s, c.do(ctx, http.MethodPatch, "/v1/schedules/"+url.PathEscape(id), in, &s)
 }
 
+// EditVersion changes the fields that body has, if the schedule still has this
+// version; else a refusal of code version_mismatch.
+func (c *Client) EditVersion(ctx context.Context, id string, version int64, body json.RawMessage) (api.Schedule, error) {
+	var s api.Schedule
+	return s, c.doIf(ctx, version, http.MethodPatch, "/v1/schedules/"+url.PathEscape(id), body, &s)
+}
+
 // Pause pauses a schedule and returns it. Pausing it twice is no error.
 func (c *Client) Pause(ctx context.Context, id string) (api.Schedule, error) {
 	var s api.Schedule

@@ -41,12 +41,21 @@ type request struct {
 	method, path string
 	body         []byte // nil: none
 	key          string // idempotency key; empty: none
+	match        string // If-Match; empty: none
 }
 
 // do sends a request, again if need be. A nil in has no body, a nil out expects
 // none.
 func (c *Client) do(ctx context.Context, method, path string, in, out any) error {
+	return c.doIf(ctx, 0, method, path, in, out)
+}
+
+// doIf is do for a request that demands a version, unless that is zero.
+func (c *Client) doIf(ctx context.Context, version int64, method, path string, in, out any) error {
 	r := request{method: method, path: path}
+	if version != 0 {
+		r.match = `"` + strconv.FormatInt(version, 10) + `"`
+	}
 	if in != nil {
 		body, err := encode(in)
 		if err != nil {
@@ -113,6 +122,9 @@ func (c *Client) send(ctx context.Context, in request) (text []byte, wait time.D
 	}
 	if in.key != "" {
 		r.Header.Set("Idempotency-Key", in.key)
+	}
+	if in.match != "" {
+		r.Header.Set("If-Match", in.match)
 	}
 	w, err := c.http.Do(r)
 	if err != nil {

@@ -1,0 +1,84 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/fencepost/fencepost/core/api"
+	"github.com/fencepost/fencepost/core/api/client"
+)
+
+// jobFlags make up a job, which is replaced as a whole.
+const jobFlags = " command url method header body queue payload "
+
+func newSchedulesEdit(a *app) *cobra.Command {
+	var f createFlags
+	var rename string
+	cmd := a.onSchedule(&cobra.Command{
+		Use:   "edit SCHEDULE",
+		Short: "Change fields of a schedule; those that are not given stay",
+		Long: `Change the fields of a schedule for which there is a flag; the others stay. The
+job and the labels are replaced as a whole. Slots that were due before the edit
+still get their runs. If somebody else changes the schedule meanwhile, nothing is
+changed.`,
+		Example: "  fencepost schedules edit nightly-report --spec '0 4 * * *' --time-zone Europe/Berlin\n  fencepost schedules edit nightly-report --overlap allow",
+	}, func(ctx context.Context, cmd *cobra.Command, c *client.Client, s api.Schedule) error {
+		body, err := f.changes(cmd, rename)
+		if err != nil {
+			return err
+		}
+		s, err = c.EditVersion(ctx, s.ID, s.Version, body)
+		if err != nil {
+			return err
+		}
+		return a.say(cmd, s, "edited %s: version %d%s%s", s.Name, s.Version, nextRun(s), hint(s))
+	})
+	f.register(cmd.Flags())
+	cmd.Flags().StringVar(&rename, "rename", "", "another name")
+	cmd.MarkFlagsMutuallyExclusive("command", "url", "queue")
+	return cmd
+}
+
+// changes returns the fields whose flags were given, as the API takes them.
+func (f *createFlags) changes(cmd *cobra.Command, rename string) (json.RawMessage, error) {
+	changed := cmd.Flags().Changed
+	f.bodyGiven, f.payloadGiven, f.attemptsGiven = changed("body"), changed("payload"), changed("max-attempts")
+	given := map[string]any{}
+	if changed("rename") {
+		given["name"] = rename
+	}
+	var err error
+	cmd.Flags().Visit(func(flag *pflag.Flag) {
+		switch name := strings.ReplaceAll(flag.Name, "-", "_"); {
+		case flag.Name == "rename" || flag.Name == jsonFlag:
+		case strings.Contains(jobFlags, " "+flag.Name+" "):
+			if given["job"] == nil && err == nil {
+				given["job"], err = f.job()
+			}
+		case flag.Name == "label":
+			given["labels"] = f.in.Labels
+		case flag.Name == "exact":
+			given[name] = f.in.Exact
+		case flag.Name == "max-attempts":
+			given[name] = f.in.MaxAttempts
+		default:
+			given[name] = flag.Value.String()
+		}
+	})
+	switch {
+	case err != nil:
+		return nil, err
+	case len(given) == 0:
+		return nil, usageError("nothing is to be changed; give a flag for each field that is")
+	}
+	text, err := json.Marshal(given)
+	if err != nil {
+		return nil, fmt.Errorf("encode the changes: %w", err)
+	}
+	return text, nil
+}
