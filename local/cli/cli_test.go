@@ -319,21 +319,3 @@ func TestProfileIsRead(t *testing.T) {
 	s.env = map[string]string{"XDG_CONFIG_HOME": dir}
 	s.ok("schedules", "list")
 }
-
-func TestHelpHasAnExampleForEachCommand(t *testing.T) {
-	t.Parallel()
-	s := &shell{TB: t}
-	matches(t, `fencepost v1\.2\.3 go\S+ \S+/\S+`+"\n", s.ok("version"))
-	for _, command := range []string{
-		"version", "apply", "export", "import jsonl", "import crontab", "runs list", "runs get", "schedules list", "schedules get", "schedules create",
-		"schedules pause", "schedules resume", "schedules delete", "schedules trigger",
-	} {
-		out := s.ok(append(strings.Fields(command), "--help")...)
-		if !strings.Contains(out, "Examples:\n") || !strings.Contains(out, "fencepost "+command) {
-			t.Errorf("%s: %s", command, out)
-		}
-	}
-	if out := s.ok(); !strings.Contains(out, "Available Commands:") {
-		t.Errorf("help is %s", out)
-	}
-}

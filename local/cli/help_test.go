@@ -145,3 +145,9 @@ func TestEdit(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 }
+
+func TestVersion(t *testing.T) {
+	t.Parallel()
+	s := &shell{TB: t}
+	matches(t, `fencepost v1\.2\.3 go\S+ \S+/\S+`+"\n", s.ok("version"))
+}
