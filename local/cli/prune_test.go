@@ -48,8 +48,8 @@ func TestExportAsACrontab(t *testing.T) {
 	s.ok("schedules", "create", "--name", "hashed", "--spec", "0 H * * *", "--command", "x")
 	out := s.ok("export", "--format", "crontab")
 	matches(t, `0 9 \* \* mon-fri date \+\\%F%in
-X=1
 CRON_TZ=Europe/Berlin
+X=1
 @daily cd /srv && \./x
 # hook is left out: its job is no command
 # careful is left out: cron would run it beside itself, without retries and exactly on time

@@ -5,11 +5,13 @@ package crontab
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/fencepost/fencepost/core"
@@ -73,15 +75,20 @@ type Options struct {
 }
 
 // Parse reads a crontab and returns every line of it in order. It fails only if r
-// does, for a file that is no text, or beyond MaxLines or MaxLineBytes; then it
-// returns no line, so that no file is taken in part.
+// does, for a zone of o that is none, for a file that is no text, or beyond
+// MaxLines or MaxLineBytes; then it returns no line, so that no file is taken in
+// part.
 func Parse(r io.Reader, o Options) ([]Line, error) {
-	var lines []Line
-	p := &parser{Options: o, zone: o.Zone, env: map[string]string{}}
 	if err := o.Check("", o.Zone); err != nil {
-		p.refusedZone = "the time zone was refused: " + err.Error()
+		return nil, err
 	}
-	s := bufio.NewScanner(r)
+	var lines []Line
+	p := newParser(o)
+	begin := bufio.NewReader(r)
+	if head, _ := begin.Peek(headBytes); bytes.IndexByte(head, 0) >= 0 { // reading on meets its error again
+		return nil, core.Invalid("", "is no text file: its beginning holds a NUL byte")
+	}
+	s := bufio.NewScanner(begin)
 	s.Buffer(nil, MaxLineBytes+len("\r\n"))
 	for s.Scan() {
 		switch {
@@ -90,7 +97,7 @@ func Parse(r io.Reader, o Options) ([]Line, error) {
 		case len(s.Bytes()) > MaxLineBytes:
 			return nil, tooLong(len(lines) + 1)
 		case strings.Contains(s.Text(), "\x00"):
-			return nil, core.Invalid("", "line %d holds a NUL byte: this is no text file, and so no crontab", len(lines)+1)
+			return nil, core.Invalid("", "is no text file: line %d holds a NUL byte", len(lines)+1)
 		}
 		line := Line{Number: len(lines) + 1, Text: s.Text()}
 		p.read(&line)
@@ -108,64 +115,79 @@ func tooLong(number int) error {
 	return core.Invalid("", "line %d is longer than %d bytes", number, MaxLineBytes)
 }
 
+// headBytes are looked at first, so that a program given by mistake is called by
+// its name, however long its first line is.
+const headBytes = 512
+
 // parser is what the lines so far have set for those below.
 type parser struct {
 	Options
-	zone string
-	env  map[string]string
+	env map[string]string
+	// cronTZ and tz are CRON_TZ, which counts if it is set, and TZ.
+	cronTZ, tz *zone
 	// shell and dir are SHELL and HOME.
 	shell, dir string
-	// refusedZone and refusedShell say why entries cannot be taken until another
-	// line sets a good one.
-	refusedZone, refusedShell string
+	// refusedShell says why entries cannot be taken until another line sets a
+	// good one.
+	refusedShell string
 }
+
+func newParser(o Options) *parser { return &parser{Options: o, env: map[string]string{}} }
 
 const blanks = " \t"
 
 // read fills in what becomes of the line.
 func (p *parser) read(l *Line) {
-	text := strings.TrimLeft(l.Text, blanks)
-	name, value, isVariable := variable(text)
+	text := l.Text
+	if l.Number == 1 {
+		text = strings.TrimPrefix(text, "\ufeff") // some editors' mark of UTF-8
+	}
+	text = strings.TrimLeft(text, blanks)
+	v, isVariable := readVariable(text)
 	switch {
-	case !utf8.ValidString(text):
-		l.Refused = "it is not UTF-8 text"
 	case text == "":
 		l.Ignored = "blank"
 	case text[0] == '#':
 		l.Ignored = "comment"
+	case !utf8.ValidString(text):
+		l.Refused = "it is not UTF-8 text"
 	case isVariable:
-		p.set(l, name, value)
+		p.set(l, v)
 	default:
-		p.entry(l, text)
+		p.entry(l, strings.TrimPrefix(text, silent))
 	}
 }
+
+// silent before an entry keeps cron from logging it.
+const silent = "-"
 
 // entry reads a line that schedules a command.
 func (p *parser) entry(l *Line, text string) {
 	spec, rest, why := splitSpec(text)
+	zone := p.zone()
 	switch {
 	case why != "":
 		l.Refused, l.Foreign = why, spec == reboot
 		return
-	case p.refusedZone != "":
-		l.Refused = p.refusedZone
+	case zone.refused != "":
+		l.Refused = zone.refused
 		return
 	case p.refusedShell != "":
 		l.Refused = p.refusedShell
 		return
 	}
-	e := &Entry{Spec: spec, Zone: p.zone, Env: maps.Clone(p.env), Shell: p.shell, Dir: p.dir}
+	e := &Entry{Spec: spec, Zone: zone.name, Env: maps.Clone(p.env), Shell: p.shell, Dir: p.dir}
 	if p.System {
 		if e.User, rest = cutField(rest); !isUser(e.User) {
 			l.Refused = "the sixth field is no user name; without --system there is none"
 			return
 		}
 	}
-	if e.Command, e.Stdin = split(rest); strings.TrimSpace(e.Command) == "" {
+	if e.Command, e.Stdin = splitInput(cutOptions(rest)); strings.TrimSpace(e.Command) == "" {
 		l.Refused = "there is no command; it comes after five fields or one macro" + map[bool]string{true: ", and a user"}[p.System]
 		return
 	}
-	if err := p.Check(spec, p.zone); err != nil {
+	if err := p.Check(spec, zone.name); err != nil {
 		l.Refused = err.Error()
 		return
 	}
@@ -178,7 +200,7 @@ const reboot = "@reboot"
 // splitSpec cuts text into five fields, or one macro, and the rest. Of a macro
 // that it refuses it still returns the name.
 func splitSpec(text string) (spec, rest, why string) {
-	if text[0] == '@' {
+	if strings.HasPrefix(text, "@") {
 		macro, rest := cutField(text)
 		switch macro {
 		case "@hourly", "@daily", "@midnight", "@weekly", "@monthly", "@yearly", "@annually":
@@ -194,10 +216,15 @@ func splitSpec(text string) (spec, rest, why string) {
 		if rest == "" {
 			return "", "", "a schedule has five fields before the command"
 		}
-		fields[i], rest = cutField(rest)
+		if fields[i], rest = cutField(rest); strings.ContainsFunc(fields[i], odd) {
+			return "", "", "its fields hold a blank that is neither a space nor a tab, or a control character"
+		}
 	}
 	return strings.Join(fields[:], " "), rest, ""
 }
+
+// odd reports whether a character would cut a field in two for others than cron.
+func odd(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }
 
 // cutField returns text up to the first blank, and what follows the blanks.
 func cutField(text string) (field, rest string) {
@@ -208,36 +235,14 @@ func cutField(text string) (field, rest string) {
 	return text[:end], strings.TrimLeft(text[end:], blanks)
 }
 
-// split cuts a command at its first % that is not escaped, as cron does: what
-// follows is its input, whose own % are newlines, and which ends with one. A
-// backslash escapes the character after it, but only \% loses it.
-func split(text string) (command, stdin string) {
-	var b strings.Builder
-	escaped, cut := false, -1
-	for i := range len(text) {
-		c := text[i]
-		switch {
-		case escaped && c != '%':
-			b.WriteByte('\\')
-		case c == '%' && !escaped && cut < 0:
-			cut = b.Len()
-			continue
-		case c == '%' && !escaped:
-			c = '\n'
+// cutOptions drops the options that some crons take before a command: they are
+// about mail and logs.
+func cutOptions(text string) string {
+	for {
+		option, rest := cutField(text)
+		if rest == "" || option != "-n" && option != "-q" {
+			return text
 		}
-		if escaped = c == '\\' && !escaped; !escaped {
-			b.WriteByte(c)
-		}
+		text = rest
 	}
-	if escaped {
-		b.WriteByte('\\')
-	}
-	whole := b.String()
-	if cut < 0 {
-		return whole, ""
-	}
-	if command, stdin = whole[:cut], whole[cut:]; stdin != "" && !strings.HasSuffix(stdin, "\n") {
-		stdin += "\n"
-	}
-	return command, stdin
 }

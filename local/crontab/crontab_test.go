@@ -115,6 +115,7 @@ func TestParseReadsALine(t *testing.T) {
 	const (
 		macro   = "1 refused: there is no such macro; there are @hourly, @daily, @midnight, @weekly, @monthly, @yearly and @annually"
 		fields  = "1 refused: a schedule has five fields before the command"
+		odd     = "1 refused: its fields hold a blank that is neither a space nor a tab, or a control character"
 		nothing = "1 refused: there is no command; it comes after five fields or one macro"
 		name    = "1 refused: the name of a variable has up to 64 letters, digits and underscores; entries below run without it"
 		mail    = ": nothing is mailed; each run keeps the end of its output"
@@ -130,7 +131,8 @@ func TestParseReadsALine(t *testing.T) {
 		{`* * * * * echo a\b\\c\`, `1 [* * * * *] echo a\b\\c\`},
 		{`* * * * * echo \\\%`, `1 [* * * * *] echo \\%`},
 		{`* * * * * echo \\%x`, `1 [* * * * *] echo \\ stdin="x\n"`}, {"* * * * * cat%a b%%c", `1 [* * * * *] cat stdin="a b\n\nc\n"`},
-		{`@daily cat %a\%b%`, `1 [@daily] cat  stdin="a%b\n"`}, {"@daily date %", "1 [@daily] date "}, {`@daily cat%\a\\%\`, `1 [@daily] cat stdin="\\a\\\\\n\\\n"`},
+		{`@daily cat %a\%b%`, `1 [@daily] cat  stdin="a%b\n"`}, {"@daily date %", "1 [@daily] date "}, {`@daily cat%\a\\%\`, `1 [@daily] cat stdin="\\a\\%\\\n"`},
+		{`@daily cat%`, `1 [@daily] cat`}, {`@daily cat%%`, `1 [@daily] cat stdin="\n"`}, {`@daily cat% %`, `1 [@daily] cat stdin=" \n"`}, {`@daily cat%\`, `1 [@daily] cat stdin="\\"`},
 		{"* * * * * %x", nothing}, {"* * * * *", nothing}, {"* * * * *  ", nothing}, {"@daily", nothing}, {"@daily \t", nothing},
 		{"* * * * date", nothing}, {"* * * date", fields}, {"date", fields}, {"*", fields},
 		{"@fortnightly date", macro}, {"@Daily date", macro}, {"@", macro}, {"@ daily date", macro}, {"@every 5m date", macro},
@@ -140,12 +142,20 @@ func TestParseReadsALine(t *testing.T) {
 		{`'A b'=c`, name}, {"0=* * * * * date", name}, {"A.B=c", name}, {"FENCEPOST_RUN_ID=x", "1 refused: variables that begin with FENCEPOST_ are set by Fencepost; entries below run without it"},
 		{"cron_tz=UTC", "1 set: cron_tz for the entries below"},
 		{"MAILTO=\"\"", "1 - MAILTO" + mail}, {"CONTENT_TYPE = text/plain", "1 - CONTENT_TYPE" + mail},
-		{"RANDOM_DELAY=5", "1 - RANDOM_DELAY: times are exact; give the schedule a window to spread its starts"}, {"LOGNAME=x", "1 - LOGNAME: no crontab can set it"},
+		{"RANDOM_DELAY=5", "1 - RANDOM_DELAY: times are exact; a schedule's window spreads its starts"}, {"LOGNAME=x", "1 - LOGNAME: no crontab can set it"},
 		{"TZ=UTC", "1 set: time zone UTC for the entries below"}, {" CRON_TZ = Europe/Berlin", "1 set: time zone Europe/Berlin for the entries below"},
 		{`"CRON_TZ"="UTC"`, "1 set: time zone UTC for the entries below"}, {"TZ=", "1 set: time zone UTC for the entries below"},
 		{"TZ=Mars/Olympus", "1 refused: judged to be no zone"}, {"SHELL=bash", "1 refused: SHELL must be an absolute path"},
 		{"HOME=~", "1 refused: HOME must be an absolute path; entries below keep the one before"},
 		{`"A=b`, fields}, {"=b", fields},
+		{`A="b`, "1 refused: the quotes of its value do not end; entries below run without it"}, {"A='b\"", "1 refused: the quotes of its value do not end; entries below run without it"},
+		{`A="b" # c`, "1 refused: there is text after the quotes of its value; entries below run without it"}, {`A="b"` + "\v\f ", "1 set: A for the entries below"},
+		{`SHELL="/bin/sh`, "1 refused: the quotes of its value do not end"}, {`CRON_TZ='UTC' x`, "1 refused: there is text after the quotes of its value"},
+		{`"A=B"=c`, fields}, {`""=x`, name}, {"A B=c", fields},
+		{"0\v9 * * * * date", odd}, {"0 9 * * *\u00a0date x", odd}, {"0 9 * * \x1b[1m date", odd},
+		{"-*/5 * * * * date", "1 [*/5 * * * *] date"}, {"-@daily date", "1 [@daily] date"}, {"-", fields},
+		{"@daily -n -q date -n", "1 [@daily] date -n"}, {"@daily -n", "1 [@daily] -n"},
+		{"\ufeff@daily date", "1 [@daily] date"}, {"# \xe9", "1 - comment"},
 		{"#", "1 - comment"}, {" \t# A=b", "1 - comment"}, {" \t", "1 - blank"}, {"\r", "1 - blank"},
 		{"* * * * * echo \xff", "1 refused: it is not UTF-8 text"},
 	}
@@ -196,8 +206,8 @@ SHELL = '/bin/zsh'
 		"9 refused: judged to be no zone", "10 refused: the time zone above it was refused: CRON_TZ in line 9",
 		"11 refused: the time zone above it was refused: CRON_TZ in line 9",
 		"12 refused: @reboot cannot be imported: it has no time, and nothing starts with the machine here",
-		"13 set: time zone UTC for the entries below", "14 refused: SHELL must be an absolute path",
-		"15 refused: the SHELL above it was refused: line 14", "16 set: SHELL for the entries below", "17 [@daily] g", "",
+		"13 set: time zone Europe/Berlin for the entries below", "14 refused: SHELL must be an absolute path",
+		"15 refused: the SHELL above it was refused: line 14", "16 set: SHELL for the entries below", "17 [@daily Europe/Berlin] g", "",
 	} {
 		want = append(want, line)
 	}
@@ -212,8 +222,64 @@ SHELL = '/bin/zsh'
 	if diff := cmp.Diff(map[string]string{"A": "1", "B": "two  words", "TZ": "Europe/Berlin", "HOME": "/srv"}, b.Env); diff != "" || b.Shell != "/bin/bash" || b.Dir != "/srv" {
 		t.Errorf("%+v %s", b, diff)
 	}
-	if g.Env["A"] != "" || g.Shell != "/bin/zsh" || g.Zone != "" || lines[0].Entry.Env["A"] != "" || !lines[11].Foreign || lines[10].Foreign {
+	if g.Env["A"] != "" || g.Shell != "/bin/zsh" || lines[0].Entry.Env["A"] != "" || !lines[11].Foreign || lines[10].Foreign {
 		t.Errorf("%+v", g)
+	}
+}
+
+// TestCronTZIsTheZoneAndTZAVariable: as in cronie a TZ moves no entry below a
+// CRON_TZ. Alone it is both.
+func TestCronTZIsTheZoneAndTZAVariable(t *testing.T) {
+	t.Parallel()
+	const text = `TZ=Mars/Olympus
+@daily a
+CRON_TZ=Asia/Tokyo
+@daily b
+TZ=America/New_York
+@daily c
+TZ=":no zone"
+@daily d
+TZ='
+@daily e
+CRON_TZ=
+@daily f
+CRON_TZ=Mars/Olympus
+@daily g
+TZ=UTC
+@daily h
+TZ=
+@daily i
+`
+	lines, err := crontab.Parse(strings.NewReader(text), crontab.Options{Zone: "Africa/Cairo", Check: func(_, zone string) error {
+		if zone == "Mars/Olympus" || zone == ":no zone" {
+			return errors.New("no zone")
+		}
+		return nil
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = `1 refused: no zone
+2 refused: the time zone above it was refused: TZ in line 1
+3 set: time zone Asia/Tokyo for the entries below
+4 [@daily Asia/Tokyo] b
+5 set: TZ for the entries below; their times stay in the zone of CRON_TZ, line 3
+6 [@daily Asia/Tokyo] c TZ="America/New_York"
+7 set: TZ for the entries below; their times stay in the zone of CRON_TZ, line 3
+8 [@daily Asia/Tokyo] d TZ=":no zone"
+9 refused: the quotes of its value do not end; entries below run without it
+10 [@daily Asia/Tokyo] e TZ=":no zone"
+11 set: no zone for the entries below: TZ in line 7 was refused
+12 refused: the time zone above it was refused: TZ in line 7
+13 refused: no zone
+14 refused: the time zone above it was refused: CRON_TZ in line 13
+15 set: time zone UTC for the entries below
+16 [@daily UTC] h TZ="UTC"
+17 set: time zone Africa/Cairo for the entries below
+18 [@daily Africa/Cairo] i TZ=""
+`
+	if diff := cmp.Diff(want, report(lines)); diff != "" {
+		t.Errorf("report (-want +got):\n%s", diff)
 	}
 }
 
@@ -251,6 +317,8 @@ func TestParseIsBounded(t *testing.T) {
 		{"more lines", strings.Repeat("#\n", crontab.MaxLines+1), -1},
 		{"a hundred thousand lines", strings.Repeat("* * * * * x\n", 100_000), -1},
 		{"a binary file", "* * * * * date\n\x7fELF\x02\x01\x00\x00", -1},
+		{"a binary file that begins as text", strings.Repeat("#\n", 4_000) + "\x00", -1},
+		{"a binary file with a long line", "\x7fELF\x02\x01\x00\x00" + longest + longest, -1},
 	}
 	for _, tt := range tests {
 		lines, err := parse(tt.text, false)
@@ -266,6 +334,14 @@ func TestParsePassesOnWhatReadingFailedWith(t *testing.T) {
 	lines, err := crontab.Parse(iotest.ErrReader(errBroken), crontab.Options{Check: judge})
 	if !errors.Is(err, errBroken) || lines != nil {
 		t.Errorf("%d lines and error %v, want none and the reader's", len(lines), err)
+	}
+}
+
+func TestParseRefusesAZoneThatIsNone(t *testing.T) {
+	t.Parallel()
+	lines, err := crontab.Parse(strings.NewReader("@daily date\n"), crontab.Options{Zone: "Mars/Olympus", Check: judge})
+	if err == nil || err.Error() != "judged to be no zone" || lines != nil {
+		t.Errorf("%d lines and error %v", len(lines), err)
 	}
 }
 

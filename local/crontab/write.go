@@ -15,7 +15,7 @@ import (
 // safe for concurrent use.
 type Writer struct {
 	w     io.Writer
-	zone  string
+	zone  string // of CRON_TZ; empty before there is one
 	shell string
 	env   map[string]string
 }
@@ -37,7 +37,12 @@ func (w *Writer) Write(name string, e *Entry, why string) error {
 	if _, err := io.WriteString(w.w, strings.Join(lines, "\n")+"\n"); err != nil {
 		return err
 	}
-	w.zone, w.shell, w.env = e.Zone, cmp.Or(e.Shell, w.shell), maps.Clone(e.Env)
+	for _, line := range lines {
+		if strings.HasPrefix(line, "CRON_TZ=") {
+			w.zone = cmp.Or(e.Zone, "UTC")
+		}
+	}
+	w.shell, w.env = cmp.Or(e.Shell, w.shell), maps.Clone(e.Env)
 	if w.env == nil {
 		w.env = map[string]string{}
 	}
@@ -48,25 +53,27 @@ func (w *Writer) Write(name string, e *Entry, why string) error {
 // the entry says is seen by reading them.
 func (w *Writer) lines(e *Entry) (lines []string, why string) {
 	for name := range w.env {
-		if _, ok := e.Env[name]; !ok && name != "TZ" {
+		if _, ok := e.Env[name]; !ok {
 			return nil, "a crontab cannot take back the variable " + name + ", which is set above"
 		}
 	}
 	if w.shell != "" && e.Shell == "" {
 		return nil, "a crontab cannot take back SHELL, which is set above"
 	}
+	// Under CRON_TZ, TZ is a variable as others are.
+	_, ownTZ := e.Env["TZ"]
+	if cmp.Or(e.Zone, "UTC") != cmp.Or(w.zone, "UTC") || ownTZ && w.zone == "" {
+		lines = append(lines, "CRON_TZ="+cmp.Or(e.Zone, "UTC"))
+	}
 	for _, name := range slices.Sorted(maps.Keys(e.Env)) {
-		if old, ok := w.env[name]; (!ok || old != e.Env[name]) && name != "TZ" {
+		if old, ok := w.env[name]; !ok || old != e.Env[name] {
 			lines = append(lines, name+"="+quoted(e.Env[name]))
 		}
 	}
 	if e.Shell != w.shell {
 		lines = append(lines, "SHELL="+e.Shell)
 	}
-	if cmp.Or(e.Zone, "UTC") != cmp.Or(w.zone, "UTC") {
-		lines = append(lines, "CRON_TZ="+cmp.Or(e.Zone, "UTC"))
-	}
-	lines = append(lines, e.Spec+" "+escape(e.Command)+input(e.Stdin))
+	lines = append(lines, e.Spec+" "+escape(e.Command)+percents(e.Stdin))
 	if !w.readsBack(lines, e) {
 		return nil, "its command, input or variables have no form in a crontab"
 	}
@@ -74,7 +81,11 @@ func (w *Writer) lines(e *Entry) (lines []string, why string) {
 }
 
 func (w *Writer) readsBack(lines []string, e *Entry) bool {
-	p := &parser{Options: Options{Check: func(string, string) error { return nil }}, zone: w.zone, env: maps.Clone(w.env), shell: w.shell, dir: w.env["HOME"]}
+	p := newParser(Options{Check: func(string, string) error { return nil }})
+	p.env, p.shell, p.dir = maps.Clone(w.env), w.shell, w.env["HOME"]
+	if w.zone != "" {
+		p.cronTZ = &zone{name: w.zone}
+	}
 	var got *Entry
 	for _, text := range lines {
 		if len(text) > MaxLineBytes || strings.ContainsAny(text, "\n\r\x00") {
@@ -95,25 +106,15 @@ func (w *Writer) readsBack(lines []string, e *Entry) bool {
 	return reflect.DeepEqual(&want, got)
 }
 
+// quoted puts quotes around a value that would lose something without.
 func quoted(value string) string {
-	if value == "" || strings.Trim(value, blanks) != value || strings.ContainsAny(value[:1], `"'`) {
-		return `"` + value + `"`
+	if value != "" && strings.Trim(value, spaces) == value && !strings.ContainsAny(value[:1], `"'`) {
+		return value
 	}
-	return value
-}
-
-func escape(text string) string { return strings.ReplaceAll(text, "%", `\%`) }
-
-// input returns what follows a command that reads text, which ends with a newline.
-func input(text string) string {
-	if text == "" {
-		return ""
+	if strings.Contains(value, `"`) {
+		return "'" + value + "'"
 	}
-	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
-	for i := range lines {
-		lines[i] = escape(lines[i])
-	}
-	return "%" + strings.Join(lines, "%")
+	return `"` + value + `"`
 }
 
 // printable keeps a name on its line.

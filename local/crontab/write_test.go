@@ -26,6 +26,8 @@ func TestWrittenCrontabsAreReadBack(t *testing.T) {
 		{Spec: "4 9 * * *", Command: "two\nlines", Env: map[string]string{"A": "", "B": `"y"`}, Shell: "/bin/bash"},
 		{Spec: "5 9 * * *", Command: "cat", Stdin: "no end", Env: map[string]string{"A": "", "B": `"y"`}, Shell: "/bin/bash"},
 		{Spec: "6 9 * * *", Command: "z", Zone: "UTC", Env: map[string]string{"A": "", "B": `"y"`, "HOME": "/srv"}, Dir: "/srv", Shell: "/bin/sh"},
+		{Spec: "7 9 * * *", Command: "z", Zone: "UTC", Env: map[string]string{"A": "", "B": `"y"`, "HOME": "/srv", "TZ": "no zone"}, Dir: "/srv", Shell: "/bin/sh"},
+		{Spec: "8 9 * * *", Command: "z", Zone: "UTC", Env: map[string]string{"A": "'\"", "B": `"y"`, "HOME": "/srv", "TZ": "no zone"}, Dir: "/srv", Shell: "/bin/sh"},
 	}
 	for _, e := range entries {
 		if err := w.Write("n", &e, ""); err != nil {
@@ -42,10 +44,10 @@ A=" x "
 B=y
 0 9 * * * echo a\b\
 # n is left out: a crontab cannot take back the variable A, which is set above
-A=""
-B=""y""
-SHELL=/bin/bash
 CRON_TZ=UTC
+A=""
+B='"y"'
+SHELL=/bin/bash
 1 9 * * * x
 # n is left out: a crontab cannot take back SHELL, which is set above
 # n is left out: its command, input or variables have no form in a crontab
@@ -54,6 +56,9 @@ CRON_TZ=UTC
 HOME=/srv
 SHELL=/bin/sh
 6 9 * * * z
+TZ=no zone
+7 9 * * * z
+# n is left out: its command, input or variables have no form in a crontab
 # other name is left out: its job is not a command
 `
 	if diff := cmp.Diff(want, b.String()); diff != "" {
