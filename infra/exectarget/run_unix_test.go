@@ -157,7 +157,7 @@ func TestExecuteKeepsOurEnvironmentApart(t *testing.T) {
 	home := t.TempDir()
 	target := exectarget.New(exectarget.Config{Environ: []string{
 		"DATABASE_URL=secret", "FENCEPOST_API_KEY=secret", "FENCEPOST_URL=secret", "AWS_SECRET_ACCESS_KEY=secret",
-		"PATH=/usr/bin:/bin", "HOME=" + home, "LANG=C", "USER=somebody",
+		"PATH=/usr/bin:/bin", "HOME=" + home, "LANG=C", "USER=somebody", "LOGNAME=somebody",
 	}})
 	e := execution(t, map[string]any{"command": "env; pwd", "env": map[string]string{"LANG": "de_DE.UTF-8", "MODE": "a=b"}})
 	raw, err := target.Execute(t.Context(), e)
@@ -174,7 +174,7 @@ func TestExecuteKeepsOurEnvironmentApart(t *testing.T) {
 		}
 	}
 	want := map[string]string{
-		"PATH": "/usr/bin:/bin", "HOME": home, "LANG": "de_DE.UTF-8", "USER": "somebody", "SHELL": "/bin/sh", "MODE": "a=b",
+		"PATH": "/usr/bin:/bin", "HOME": home, "LANG": "de_DE.UTF-8", "USER": "somebody", "LOGNAME": "somebody", "SHELL": "/bin/sh", "MODE": "a=b",
 		"FENCEPOST_RUN_ID":        e.Key.ID(),
 		"FENCEPOST_SCHEDULE_ID":   "01980000-0000-7000-8000-000000000001",
 		"FENCEPOST_SCHEDULED_FOR": "2027-01-05T09:00:00Z",

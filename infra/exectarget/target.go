@@ -19,8 +19,8 @@ import (
 
 // Config tunes a Target. The zero value suits a machine of one's own.
 type Config struct {
-	// Environ is where commands get PATH, HOME, LANG and USER from, in the form
-	// of os.Environ. Nothing else of it reaches them: this process holds
+	// Environ is where commands get PATH, HOME, LANG, USER and LOGNAME from, in the
+	// form of os.Environ. Nothing else of it reaches them: this process holds
 	// credentials. Defaults to os.Environ().
 	Environ []string
 	// Grace is how long a command that has to stop may take after SIGTERM
@@ -53,7 +53,7 @@ func New(cfg Config) *Target {
 	base := map[string]string{"PATH": defaultPath}
 	for _, line := range cfg.Environ {
 		name, value, _ := strings.Cut(line, "=")
-		if slices.Contains([]string{"PATH", "HOME", "LANG", "USER"}, name) {
+		if slices.Contains([]string{"PATH", "HOME", "LANG", "USER", "LOGNAME"}, name) {
 			base[name] = value
 		}
 	}
