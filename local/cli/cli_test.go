@@ -79,7 +79,7 @@ func newShell(t *testing.T) *shell {
 	if err := db.AddKey(t.Context(), core.APIKey{Hash: hash, TenantID: uuid.New(), Name: "test", Scopes: []string{"admin"}}); err != nil {
 		t.Fatal(err)
 	}
-	return &shell{TB: t, db: db, url: url, env: map[string]string{"FENCEPOST_URL": server.URL, "FENCEPOST_API_KEY": key}}
+	return &shell{TB: t, db: db, url: url, env: map[string]string{"FENCEPOST_URL": server.URL, "FENCEPOST_API_KEY": key, "TZ": "UTC"}}
 }
 
 // result is what a command left behind.

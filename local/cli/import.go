@@ -2,9 +2,11 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
+	"os/user"
 	"path/filepath"
 	"strings"
 
@@ -24,8 +26,8 @@ func newImport(a *app) *cobra.Command {
 
 // importFlags say how a crontab is to be read.
 type importFlags struct {
-	zone, source          string
-	system, dryRun, prune bool
+	zone, source                string
+	system, dryRun, prune, json bool
 }
 
 func newImportCrontab(a *app) *cobra.Command {
@@ -40,13 +42,20 @@ and the files of /etc/cron.d, a user stands before each command.
 
 The entries keep the ways of cron: they run as shell commands, exactly on time,
 once for a slot without retries, beside each other, without a time limit. The
-variables above an entry become its environment; CRON_TZ and TZ set its time zone,
-which is UTC, or --time-zone, until then. What follows a % is the command's input.
+variables above an entry become its environment, SHELL its shell and HOME its
+folder. What follows a % is the command's input. CRON_TZ sets the time zone of the
+entries below it, and TZ does where there is no CRON_TZ; until then it is UTC, or
+--time-zone. Nothing is mailed, and @reboot is refused.
 
-Importing a file again changes nothing, and moving a line neither: a schedule is
-named after its command, spec and time zone. With --prune the schedules of lines
-that left the file are paused, and go on when their line comes back. The exit code
-is 1 if a line was refused.`,
+A schedule is named after its command, spec and time zone, with a number for
+equals. So importing again changes nothing, moving a line neither, and other
+variables or input update the schedule; what people gave it, such as a time limit,
+stays. A line that two crontabs have is one schedule. With --prune the schedules of
+lines that left the file are paused, and go on when their line comes back, unless a
+person paused them.
+
+A file has at most 10,000 lines of 16 KiB. One that is larger, or no text, is
+refused whole; else the good lines go in, and the exit code is 1 if one was refused.`,
 		Example: "  crontab -l | fencepost import crontab - --time-zone Europe/Berlin\n  fencepost import crontab /etc/crontab --dry-run",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -59,7 +68,7 @@ is 1 if a line was refused.`,
 				return err
 			}
 			defer closeFile()
-			f.system = f.system || isSystem(args[0])
+			f.system, f.json = f.system || isSystem(args[0]), asJSON(cmd)
 			if f.source == "" {
 				f.source = sourceOf(args[0])
 			}
@@ -71,7 +80,8 @@ is 1 if a line was refused.`,
 	flags.BoolVar(&f.system, "system", false, "a user stands before each command")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "say what would be done, and do nothing")
 	flags.BoolVar(&f.prune, "prune", false, "pause the schedules of lines that left the file")
-	flags.StringVar(&f.source, "source", "", "the file's name among those imported (default its host and path)")
+	flags.StringVar(&f.source, "source", "", "the file's name among those imported (default its host and path, for standard input also the user)")
+	flags.Bool(jsonFlag, false, "print the report as JSON, when all is done")
 	return cmd
 }
 
@@ -95,52 +105,49 @@ func isSystem(name string) bool {
 // maxSourceBytes is what a label's value holds.
 const maxSourceBytes = 200
 
-// sourceOf names a file among those of all machines: by its host and path. It
-// keeps the end of a name that is too long.
+// sourceOf names a file among those of all machines: by its host and path, or for
+// standard input by host and user. It keeps the end of a name that is too long.
 func sourceOf(name string) string {
 	host, err := os.Hostname()
 	if err != nil {
 		host = "localhost"
 	}
-	where := "standard input"
-	if name != "-" {
-		if where, err = filepath.Abs(name); err != nil {
-			where = name
-		}
+	source := host + ":" + name
+	if path, err := filepath.Abs(name); name != "-" && err == nil {
+		source = host + ":" + path
+	} else if me, err := user.Current(); name == "-" && err == nil {
+		source = me.Username + "@" + host + ":-"
 	}
-	source := strings.ReplaceAll(terminal.Printable(host+":"+where), ",", ";")
-	return strings.ToValidUTF8(source[max(0, len(source)-maxSourceBytes):], "")
+	source = strings.ReplaceAll(terminal.Printable(source), ",", ";")
+	return strings.TrimSpace(strings.ToValidUTF8(source[max(0, len(source)-maxSourceBytes):], ""))
 }
 
 // importCrontab creates or updates the schedules of a crontab's entries and
 // reports on every line. It fails if any was refused, when all have been looked
 // at.
 func (a *app) importCrontab(ctx context.Context, c *client.Client, in io.Reader, f importFlags) error {
+	if err := a.checkEntry("", f.zone); err != nil {
+		return usageError("--time-zone: %v", err)
+	}
+	if err := core.CheckLabels(map[string]string{labelCrontab: f.source}); err != nil || strings.TrimSpace(f.source) != f.source {
+		return usageError("--source must be at most %d bytes of text without commas, control characters and blanks around it", maxSourceBytes)
+	}
 	lines, err := crontab.Parse(in, crontab.Options{System: f.system, Zone: f.zone, Check: a.checkEntry})
 	if err != nil {
 		return fmt.Errorf("read the crontab: %w", err)
 	}
-	i := importer{client: c, flags: f, seen: map[string]int{}, taken: map[string]bool{}, counts: map[verdict]int{}}
+	i := newImporter(c, f, newCrontabReport(a, &f))
 	if err := i.readOwn(ctx); err != nil {
 		return err
 	}
-	for _, line := range lines {
-		v, text, err := i.take(ctx, line)
-		if err != nil {
-			return fmt.Errorf("line %d: %w", line.Number, err)
-		}
-		if err := a.report(fmt.Sprintf("line %d", line.Number), v, text); err != nil {
-			return err
-		}
-		i.count(v, line)
+	if err := i.importLines(ctx, lines); err != nil {
+		return errors.Join(i.report.end(), err)
 	}
-	if err := i.settleLeft(ctx, a); err != nil {
+	i.note()
+	if err := i.report.end(); err != nil {
 		return err
 	}
-	if _, err := fmt.Fprintln(a.Out, i.summary()); err != nil {
-		return err
-	}
-	if n := i.counts[refused]; n > 0 {
+	if n := i.report.Counts[refused]; n > 0 {
 		return fmt.Errorf("%d of %d lines were refused", n, len(lines))
 	}
 	return nil
@@ -156,44 +163,5 @@ func (a *app) checkEntry(text, zone string) error {
 	return err
 }
 
-func (a *app) report(what string, v verdict, text string) error {
-	_, err := fmt.Fprintf(a.Out, "%s\t%s\t%s\n", what, v, terminal.Printable(text))
-	return err
-}
-
 // utc is the zone that an empty one means.
 const utc = "UTC"
-
-// verdict is what became of a line.
-type verdict string
-
-// The verdicts.
-const (
-	created   verdict = "created"
-	updated   verdict = "updated" // its variables, user or input changed
-	resumed   verdict = "resumed" // the line is back
-	unchanged verdict = "unchanged"
-	paused    verdict = "paused" // the line left the file
-	left      verdict = "left"   // the line left the file, and nothing was done
-	applied   verdict = "set"
-	refused   verdict = "refused"
-	ignored   verdict = "ignored"
-)
-
-// summary is what the report ends with.
-func (i *importer) summary() string {
-	var parts []string
-	for _, v := range []verdict{created, updated, resumed, unchanged, paused, left, refused} {
-		if n := i.counts[v]; n > 0 || v == created || v == unchanged || v == refused {
-			parts = append(parts, fmt.Sprintf("%d %s", n, v))
-		}
-	}
-	head := ""
-	if i.entries > 0 {
-		head = "imported lines run as cron runs them: exactly on time, once (max_attempts 1), beside each other (overlap allow), without a time limit\n"
-	}
-	if i.flags.dryRun {
-		head += "dry run, nothing was done: "
-	}
-	return head + strings.Join(parts, ", ")
-}
