@@ -30,12 +30,7 @@ type importFlags struct {
 	system, dryRun, prune, json bool
 }
 
-func newImportCrontab(a *app) *cobra.Command {
-	var f importFlags
-	cmd := &cobra.Command{
-		Use:   "crontab FILE",
-		Short: "Create a schedule for each entry of a crontab",
-		Long: `Create a schedule for each entry of a crontab, and report each of its lines.
+const importCrontabHelp = `Create a schedule for each entry of a crontab, and report each of its lines.
 
 FILE is a user's crontab; - is standard input. With --system, and for /etc/crontab
 and the files of /etc/cron.d, a user stands before each command.
@@ -55,7 +50,14 @@ lines that left the file are paused, and go on when their line comes back, unles
 person paused them.
 
 A file has at most 10,000 lines of 16 KiB. One that is larger, or no text, is
-refused whole; else the good lines go in, and the exit code is 1 if one was refused.`,
+refused whole; else the good lines go in, and the exit code is 1 if one was refused.`
+
+func newImportCrontab(a *app) *cobra.Command {
+	var f importFlags
+	cmd := &cobra.Command{
+		Use:     "crontab FILE",
+		Short:   "Create a schedule for each entry of a crontab",
+		Long:    importCrontabHelp,
 		Example: "  crontab -l | fencepost import crontab - --time-zone Europe/Berlin\n  fencepost import crontab /etc/crontab --dry-run",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
