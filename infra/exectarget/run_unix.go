@@ -39,8 +39,12 @@ func (t *Target) run(ctx context.Context, j job, as *account, env []string) (jso
 	// and its outputs are no longer waited for.
 	cmd.WaitDelay = t.grace
 	if err := cmd.Start(); err != nil {
-		if ctx.Err() != nil {
+		_, missing := os.Stat(j.dir)
+		switch {
+		case ctx.Err() != nil:
 			err = context.Cause(ctx)
+		case missing != nil && j.dir != "":
+			err = fmt.Errorf("its folder: %w", missing) // else the shell would be blamed
 		}
 		return nil, fmt.Errorf("start command: %w", err)
 	}

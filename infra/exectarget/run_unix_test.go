@@ -110,7 +110,7 @@ func TestExecuteSaysWhyNothingRan(t *testing.T) {
 		{"no such command", map[string]any{"command": "no-such-command-here"}, "exit status 127, command not found: "},
 		{"not executable", map[string]any{"command": "/etc/passwd"}, "exit status 126, command not executable: "},
 		{"no such shell", map[string]any{"command": "date", "shell": "/no/such/shell"}, "start command: "},
-		{"no such directory", map[string]any{"command": "date", "dir": "/no/such/dir"}, "start command: "},
+		{"no such directory", map[string]any{"command": "date", "dir": "/no/such/dir"}, "start command: its folder: "},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

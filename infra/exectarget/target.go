@@ -4,11 +4,13 @@
 package exectarget
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"os"
+	"os/user"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,8 +22,9 @@ import (
 // Config tunes a Target. The zero value suits a machine of one's own.
 type Config struct {
 	// Environ is where commands get PATH, HOME, LANG, USER and LOGNAME from, in the
-	// form of os.Environ. Nothing else of it reaches them: this process holds
-	// credentials. Defaults to os.Environ().
+	// form of os.Environ; this process's user stands in for what is not there.
+	// Nothing else of it reaches them: this process holds credentials. Defaults to
+	// os.Environ().
 	Environ []string
 	// Grace is how long a command that has to stop may take after SIGTERM
 	// before it gets SIGKILL. Defaults to 2 s.
@@ -57,7 +60,24 @@ func New(cfg Config) *Target {
 			base[name] = value
 		}
 	}
+	addUser(base)
 	return &Target{base: base, grace: cfg.Grace}
+}
+
+// addUser sets what is missing of this process's user, as cron does: services
+// begin without it.
+func addUser(base map[string]string) {
+	me, err := user.Current()
+	if err != nil {
+		return
+	}
+	own := map[string]string{"USER": me.Username, "LOGNAME": me.Username}
+	if info, err := os.Stat(me.HomeDir); err == nil && info.IsDir() {
+		own["HOME"] = me.HomeDir
+	}
+	for name, value := range own {
+		base[name] = cmp.Or(base[name], value)
+	}
 }
 
 // Check refuses a payload that Execute could not run on any machine.

@@ -33,7 +33,13 @@ func TestExecuteAsAUser(t *testing.T) {
 			t.Errorf("ran as %q, want %q", got, want)
 		}
 	}
-	check(me)
+	if _, err := os.Stat(me.HomeDir); err == nil { // there are users without
+		check(me)
+	}
+	_, err = target.Execute(t.Context(), execution(t, map[string]any{"command": "id", "user": me.Username, "dir": "/"}))
+	if err != nil {
+		t.Error(err)
+	}
 	_, err = target.Execute(t.Context(), execution(t, map[string]any{"command": "id", "user": "no-such-user"}))
 	if !core.IsPermanent(err) || !strings.Contains(err.Error(), "no-such-user") {
 		t.Errorf("an unknown user: %v", err)
@@ -59,5 +65,27 @@ func TestExecuteAsAUser(t *testing.T) {
 	}
 	if want := "nobody\n" + other.Uid + "\n" + strings.Join(groups, " ") + "\n"; decode(t, raw).Output != want {
 		t.Errorf("ran as %q, want %q", decode(t, raw).Output, want)
+	}
+}
+
+// TestExecuteKnowsItsUser: a service begins without HOME, USER and LOGNAME, and
+// its commands get them as those of cron do.
+func TestExecuteKnowsItsUser(t *testing.T) {
+	t.Parallel()
+	me, err := user.Current()
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := exectarget.New(exectarget.Config{Environ: []string{}}).Execute(t.Context(), execution(t, map[string]any{"command": `echo "$USER $LOGNAME $HOME $PATH"`}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	home := me.HomeDir
+	if _, err := os.Stat(home); err != nil {
+		home = ""
+	}
+	want := me.Username + " " + me.Username + " " + home + " /usr/local/bin:/usr/bin:/bin\n"
+	if got := decode(t, raw).Output; got != want {
+		t.Errorf("%q, want %q", got, want)
 	}
 }
