@@ -73,6 +73,8 @@ type Reservation struct {
 	Request
 	// At is when the key was reserved, by the database's clock.
 	At time.Time
+	// Fresh is set when this call reserved it.
+	Fresh bool
 	// Slot is that of the manual run that was made under it; zero if none was.
 	Slot time.Time
 }
@@ -85,4 +87,9 @@ type Overdue struct {
 	Queue string // of runs
 	Count int64
 	Since time.Time // since when the oldest waits
+}
+
+// ScheduleRef names a schedule and whose it is.
+type ScheduleRef struct {
+	TenantID, ID uuid.UUID
 }

@@ -34,6 +34,7 @@ const (
 	CauseSchedule Cause = "schedule" // its slot came
 	CauseCatchUp  Cause = "catch_up" // its slot had been missed
 	CauseManual   Cause = "manual"   // somebody triggered it
+	CauseBackfill Cause = "backfill" // somebody asked for a range of past slots
 )
 
 // Reason says why a run is dead, skipped or canceled.
@@ -51,6 +52,9 @@ const (
 	ReasonEdited    Reason = "edited"    // skipped: an edit replaced the spec before the slot was claimed
 	ReasonRequested Reason = "requested" // canceled: somebody asked for it
 	ReasonDeleted   Reason = "deleted"   // skipped or canceled: the schedule was deleted
+	ReasonLate      Reason = "late"      // skipped or canceled: catch_up_within had passed
+	ReasonException Reason = "exception" // skipped: an exception says so
+	ReasonReplaced  Reason = "replaced"  // canceled: a newer slot came under cancel_previous
 )
 
 // Run is what happened for a slot.

@@ -12,6 +12,10 @@ const (
 	DefaultMaxAttempts  = 5
 	DefaultMisfireGrace = 60 * time.Second
 	DefaultTimeout      = 15 * time.Minute
+	// DefaultMisfireCap is how many missed slots run_all runs.
+	DefaultMisfireCap = 1000
+	// DefaultKeepCompleted is how long a schedule that will not fire again stays.
+	DefaultKeepCompleted = 30 * 24 * time.Hour
 	// DefaultHTTPTimeout applies to the http target instead of DefaultTimeout.
 	DefaultHTTPTimeout = 60 * time.Second
 	MinInterval        = time.Second
@@ -22,9 +26,17 @@ const (
 // Misfire says what becomes of slots that passed while nobody claimed them.
 type Misfire string
 
-// MisfireRunOnce runs the newest missed slot once and records the older ones in
-// one skipped row. It is the default.
-const MisfireRunOnce Misfire = "run_once"
+// The misfire policies.
+const (
+	// MisfireRunOnce runs the newest missed slot once and records the older ones
+	// in one skipped row. It is the default.
+	MisfireRunOnce Misfire = "run_once"
+	// MisfireSkip records missed slots and runs none of them.
+	MisfireSkip Misfire = "skip"
+	// MisfireRunAll runs the newest missed slots up to Rules.MisfireCap, in
+	// ascending order, one at a time unless overlap is allow.
+	MisfireRunAll Misfire = "run_all"
+)
 
 // Overlap says what becomes of a slot that comes while a run of the same
 // schedule is alive. Retrying counts as alive.
@@ -34,6 +46,11 @@ type Overlap string
 const (
 	OverlapSkip  Overlap = "skip"  // the slot is recorded as skipped; the default
 	OverlapAllow Overlap = "allow" // both run
+	// OverlapQueueOne lets the slot wait until the run has ended; slots that come
+	// while it waits are recorded as skipped.
+	OverlapQueueOne Overlap = "queue_one"
+	// OverlapCancelPrevious cancels the run, then runs the newest slot that came.
+	OverlapCancelPrevious Overlap = "cancel_previous"
 )
 
 // DSTGap says what becomes of slots in wall time that a clock change skips. The
@@ -92,8 +109,9 @@ type Schedule struct {
 	Anchor     time.Time
 	DSTGap     DSTGap
 	DSTOverlap DSTOverlap
-	// CatchUpWithin is how long after its time a one-time schedule may still be
-	// created, to fire at once. Zero refuses times in the past.
+	// CatchUpWithin is how long after its time a slot is still worth a run: what
+	// could not start by then is skipped or canceled as late. Zero sets no such
+	// time, and refuses a one-time schedule in the past.
 	CatchUpWithin time.Duration
 	Job           Job
 	Misfire       Misfire
@@ -106,7 +124,10 @@ type Schedule struct {
 	Exact       bool
 	Timeout     time.Duration // of one attempt; zero is no limit
 	MaxAttempts int           // the first attempt included
-	Paused      bool
+	// Paused is set by a pause and cleared by a resume; see PausedAt for one that
+	// has an end.
+	Paused bool
+	Rules  Rules
 	// Version rises with every edit, pause and resume, from 1.
 	Version   int64
 	CreatedAt time.Time
@@ -155,6 +176,8 @@ type Timer struct {
 	Done time.Time
 	// LastRun is the slot of the last admitted run; zero if there is none.
 	LastRun time.Time
+	// RunsLeft is how many runs Rules.MaxRuns still allows; nil without a limit.
+	RunsLeft *int64
 	// Parked is set while the timer waits for the run before it to end.
 	Parked bool
 }
@@ -173,7 +196,7 @@ type Scheduled struct {
 // State derives the schedule's state.
 func (s *Scheduled) State() ScheduleState {
 	switch {
-	case s.Schedule.Paused:
+	case s.Schedule.PausedAt(s.Now):
 		return SchedulePaused
 	case !s.Timer.FireAt.Before(Forever):
 		return ScheduleCompleted

@@ -44,7 +44,22 @@ type Move struct {
 	ValidFrom  time.Time
 	ValidUntil time.Time
 	OnBusy     OnBusy
-	Rows       []PlannedRow
+	// CancelLive asks for the run before to be canceled first, if it is alive.
+	CancelLive bool
+	// Keep is how long the schedule stays if this move completes it.
+	Keep time.Duration
+	Rows []PlannedRow
+}
+
+// Runs returns how many of the move's rows are to run.
+func (m *Move) Runs() int {
+	n := 0
+	for _, r := range m.Rows {
+		if !r.Skipped {
+			n++
+		}
+	}
+	return n
 }
 
 // OnBusy says what the claim does with a slot while the run before is alive.
@@ -67,6 +82,10 @@ type PlannedRow struct {
 	Reason      Reason
 	Queue       string
 	MaxAttempts int
+	// Payload replaces the schedule's for this run; nil does not.
+	Payload json.RawMessage
+	// LateAt is from when on it is too late to start the run; zero is never.
+	LateAt time.Time
 	// Elsewhere says that another process serves the queue: the run is due for
 	// that at once, without a dispatch lease.
 	Elsewhere bool
@@ -98,6 +117,11 @@ type TimerStore interface {
 	// again it makes nothing. ErrBadRow: one of the moves holds a value that
 	// the database refuses; none was carried out.
 	Claim(ctx context.Context, shard int16, moves []Move, dispatchLease time.Duration) ([]Claimed, error)
+	// CancelPrevious ends the runs that the moves would meet alive: waiting ones
+	// at once, running ones by asking their holders. Only runs of moves that Claim
+	// would carry out now are touched. It returns those it changed; sent again it
+	// changes nothing more.
+	CancelPrevious(ctx context.Context, shard int16, moves []Move) ([]Claimed, error)
 	// ReadClaimed returns those of the moves' runs that exist and are still as
 	// a claim makes them; it resolves a claim of unknown outcome.
 	ReadClaimed(ctx context.Context, moves []Move) ([]Claimed, error)
@@ -240,6 +264,11 @@ type Edit struct {
 	Settle  []PlannedRow
 	LastRun time.Time // slot of the row of Settle that is to run; zero: none
 	OnBusy  OnBusy
+	// RunsLeft replaces the timer's, less the run of Settle; nil is no limit.
+	RunsLeft *int64
+	// Keep is how long the schedule stays if the edit completes it; nil, while it
+	// is paused, is for ever.
+	Keep *time.Duration
 }
 
 // NewSchedule is a schedule to be stored, with its timer's first time and settled
@@ -287,12 +316,15 @@ type ScheduleStore interface {
 	// same statement.
 	Trigger(ctx context.Context, tenant uuid.UUID, m Manual) (Run, error)
 	// CancelRun ends a waiting run and asks a running one to end, and returns it;
-	// sent again it changes nothing. ErrNotFound; ErrRunFinal, with the run, for one
-	// that ended otherwise.
+	// sent again it changes nothing. ErrNotFound; ErrRunFinal for one that ended
+	// otherwise.
 	CancelRun(ctx context.Context, tenant uuid.UUID, key RunKey) (Run, error)
 	// Reserve keeps an idempotency key for ReservationTTL and returns what it is
 	// reserved for: this request, or an earlier one.
 	Reserve(ctx context.Context, tenant uuid.UUID, r Request) (Reservation, error)
+	// Completed returns schedules whose time to stay after their completion is over
+	// and none of whose runs is alive, of any tenant, at most 100.
+	Completed(ctx context.Context) ([]ScheduleRef, error)
 	// Overdue returns what of the tenant has waited for more than a minute, as far as
 	// a bounded look finds it.
 	Overdue(ctx context.Context, tenant uuid.UUID) ([]Overdue, error)

@@ -56,7 +56,8 @@ func TestLifeOfASchedule(t *testing.T) {
 			Gap: "run_after", Overlap: "first",
 			Reason: "fixed: neither the minute nor the hour field begins with a star, so it follows the wall clock",
 		},
-		Labels:  map[string]string{},
+		Labels:     map[string]string{},
+		MisfireCap: 1000, KeepCompleted: "30d",
 		Job:     api.Job{Queue: "http", Payload: []byte(`{"url":"https://example.com/hook","headers":{"a":"b"}}`)},
 		Misfire: "run_once", MisfireGrace: "1m", Overlap: "skip", Window: "10m", Timeout: "1m", MaxAttempts: 5, State: "active", Version: 1,
 	}
@@ -64,6 +65,7 @@ func TestLifeOfASchedule(t *testing.T) {
 	sameSchedule(t, expected, want[api.Schedule](s, s.send("GET", path, nil), 200))
 
 	expected.Name, expected.Overlap, expected.Version = "report 2", "allow", 2
+	expected.Warnings = []string{"overlap allow: runs may be side by side, so that no run is told which interval of data it covers"}
 	sameSchedule(t, expected, want[api.Schedule](s, s.send("PATCH", path, `{"name":"report 2","overlap":"allow"}`), 200))
 	sameSchedule(t, expected, want[api.Schedule](s, s.send("PATCH", path, `{}`), 200))
 

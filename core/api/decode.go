@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	maxFaults     = 20 // that one answer lists
+	maxFaults     = 30 // that one answer lists
 	maxFieldBytes = 64 // of a name in an answer that the caller chose
 )
 
@@ -134,6 +134,17 @@ func (d *decoder) field(in *input, name string, raw json.RawMessage) {
 		in.Timeout = d.duration(raw, name)
 	case "max_attempts":
 		in.MaxAttempts = d.integer(raw, name)
+	case "misfire_cap":
+		in.MisfireCap = d.integer(raw, name)
+	case "max_runs":
+		if n := d.integer(raw, name); n != nil {
+			runs := int64(*n)
+			in.MaxRuns = &runs
+		}
+	case "keep_completed":
+		in.KeepCompleted = d.duration(raw, name)
+	case "delete_after_completion":
+		in.DeleteAfterCompletion = d.boolean(raw, name)
 	case "labels":
 		in.Labels = d.labels(raw, name)
 	case "paused":
@@ -162,6 +173,10 @@ func (d *decoder) slots(in *input, name string, raw json.RawMessage) bool {
 		in.DSTOverlap = (*core.DSTOverlap)(d.policy(raw, name))
 	case "catch_up_within":
 		in.CatchUpWithin = d.duration(raw, name)
+	case "starts_at":
+		in.StartsAt = d.bound(raw, name)
+	case "ends_at":
+		in.EndsAt = d.bound(raw, name)
 	case "window":
 		in.Window = d.duration(raw, name)
 	case "exact":

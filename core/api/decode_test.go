@@ -81,7 +81,7 @@ func TestWrongFields(t *testing.T) {
 		{`{` + rest + `,"job":{"queue":"test"},"timeout":90}`, 422, "invalid", "timeout", `must be a string with a unit, such as "90s"`},
 		{`{` + rest + `,"job":{"queue":"test"},"timeout":"canary-5e1f"}`, 422, "invalid", "timeout", `is not a duration; write it as "90s", "15m", "3d" or "P3D"`},
 		{`{` + rest + `,"job":{"queue":"test"},"anchor":"canary-5e1f"}`, 422, "invalid", "anchor", `must be a time such as "2027-01-05T09:00:00Z"`},
-		{`{` + rest + `,"job":{"queue":"test"},"overlap":"canary-5e1f"}`, 422, "invalid", "overlap", "must be skip or allow"},
+		{`{` + rest + `,"job":{"queue":"test"},"overlap":"canary-5e1f"}`, 422, "invalid", "overlap", "must be skip, allow, queue_one or cancel_previous"},
 	})
 }
 
@@ -160,8 +160,8 @@ func TestOneAnswerTellsAllFaults(t *testing.T) {
 		fmt.Fprintf(&b, `"x%d":1,`, i)
 	}
 	p = problem(s, s.send("POST", "/v1/schedules", `{`+b.String()+`"y":1}`), 422)
-	if len(p.Errors) != 20 {
-		t.Errorf("%d faults are listed, want 20", len(p.Errors))
+	if len(p.Errors) != 30 {
+		t.Errorf("%d faults are listed, want 30", len(p.Errors))
 	}
 }
 

@@ -88,6 +88,19 @@ func (d *decoder) instant(raw json.RawMessage, field string) *time.Time {
 	return &t
 }
 
+// bound reads an instant of whole seconds, or the empty string for none.
+func (d *decoder) bound(raw json.RawMessage, field string) *time.Time {
+	if string(raw) == `""` {
+		return new(time.Time)
+	}
+	t := d.instant(raw, field)
+	if t != nil && (t.Nanosecond() != 0 || t.IsZero() || !t.Before(core.Forever)) {
+		d.add(field, "must be a whole second before the year 9999, or an empty string for none")
+		return nil
+	}
+	return t
+}
+
 // labels reads an object of strings.
 func (d *decoder) labels(raw json.RawMessage, field string) *map[string]string {
 	object := d.object(raw, field)

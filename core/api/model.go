@@ -7,6 +7,7 @@ import (
 
 	"github.com/fencepost/fencepost/core"
 	"github.com/fencepost/fencepost/core/cron"
+	"github.com/fencepost/fencepost/core/schedules"
 	"github.com/fencepost/fencepost/core/spec"
 )
 
@@ -14,24 +15,30 @@ import (
 // the fields and serves clients; the server decodes more strictly than
 // encoding/json can. Empty fields are not sent.
 type ScheduleInput struct {
-	_             struct{}          `additionalProperties:"false"`
-	Name          string            `json:"name,omitempty" doc:"Unique among your schedules, at most 200 bytes." example:"nightly-report"`
-	Spec          string            `json:"spec,omitempty" doc:"A cron expression, every 15m, at 2027-01-05T09:00 or in 3d." example:"0 3 * * *"`
-	TimeZone      string            `json:"time_zone,omitempty" doc:"An IANA zone name. Defaults to UTC." example:"Europe/Berlin"`
-	Anchor        string            `json:"anchor,omitempty" format:"date-time" doc:"The origin of an interval, RFC 3339. Without one the schedule's id decides the phase."`
-	DSTGap        string            `json:"dst_gap,omitempty" enum:"auto,run_after,skip" default:"auto" doc:"What becomes of slots that a clock change skips: auto, run_after or skip. Defaults to auto." example:"auto"`
-	DSTOverlap    string            `json:"dst_overlap,omitempty" enum:"auto,first,both" default:"auto" doc:"Which pass of a repeated hour counts: auto, first or both. Defaults to auto." example:"auto"`
-	CatchUpWithin string            `json:"catch_up_within,omitempty" doc:"How late a one-time schedule may be created and still fire, at once. Defaults to 0s: not at all." example:"1h"`
-	Labels        map[string]string `json:"labels,omitempty" doc:"What you find schedules by: at most 32, keys of up to 63 letters, digits and . _ - /, values of up to 200 bytes. Replaced as a whole."`
-	Job           *JobInput         `json:"job,omitempty" doc:"What a run does."`
-	Misfire       string            `json:"misfire,omitempty" doc:"What becomes of slots that passed in an outage: run_once runs the newest. Defaults to run_once." example:"run_once"`
-	Grace         string            `json:"misfire_grace,omitempty" doc:"How late a slot may be claimed and still count as on time. Defaults to 60s." example:"60s"`
-	Overlap       string            `json:"overlap,omitempty" doc:"What becomes of a slot that comes while a run is alive: skip or allow. Defaults to skip." example:"skip"`
-	Window        string            `json:"window,omitempty" doc:"How far starts may be spread after their slot. Defaults to 0s; @hourly, @daily, @weekly, @monthly and @yearly are spread over an hour." example:"5m"`
-	Exact         bool              `json:"exact,omitempty" doc:"Keeps such a macro on its nominal time. Defaults to false."`
-	Timeout       string            `json:"timeout,omitempty" doc:"How long one attempt may take; 0s is no limit. Defaults to 15m, for http to 60s." example:"15m"`
-	MaxAttempts   int               `json:"max_attempts,omitempty" minimum:"1" doc:"Attempts before a run is dead, the first included. Defaults to 5." example:"5"`
-	Paused        *bool             `json:"paused,omitempty" doc:"Whether it is paused. Defaults to false; an existing schedule stays as it is."`
+	_                     struct{}          `additionalProperties:"false"`
+	Name                  string            `json:"name,omitempty" doc:"Unique among your schedules, at most 200 bytes." example:"nightly-report"`
+	Spec                  string            `json:"spec,omitempty" doc:"A cron expression, every 15m, at 2027-01-05T09:00 or in 3d." example:"0 3 * * *"`
+	TimeZone              string            `json:"time_zone,omitempty" doc:"An IANA zone name. Defaults to UTC." example:"Europe/Berlin"`
+	Anchor                string            `json:"anchor,omitempty" format:"date-time" doc:"The origin of an interval, RFC 3339. Without one the schedule's id decides the phase."`
+	DSTGap                string            `json:"dst_gap,omitempty" enum:"auto,run_after,skip" default:"auto" doc:"What becomes of slots that a clock change skips: auto, run_after or skip. Defaults to auto." example:"auto"`
+	DSTOverlap            string            `json:"dst_overlap,omitempty" enum:"auto,first,both" default:"auto" doc:"Which pass of a repeated hour counts: auto, first or both. Defaults to auto." example:"auto"`
+	CatchUpWithin         string            `json:"catch_up_within,omitempty" doc:"How late a one-time schedule may be created and still fire, at once. Defaults to 0s: not at all." example:"1h"`
+	Labels                map[string]string `json:"labels,omitempty" doc:"What you find schedules by: at most 32, keys of up to 63 letters, digits and . _ - /, values of up to 200 bytes. Replaced as a whole."`
+	Job                   *JobInput         `json:"job,omitempty" doc:"What a run does."`
+	Misfire               string            `json:"misfire,omitempty" enum:"run_once,skip,run_all" default:"run_once" doc:"What becomes of slots that passed in an outage: run_once runs the newest, skip none, run_all up to misfire_cap of them, in order." example:"run_once"`
+	MisfireCap            int               `json:"misfire_cap,omitempty" minimum:"1" maximum:"10000" doc:"How many missed slots run_all runs, the newest. Defaults to 1000." example:"100"`
+	Grace                 string            `json:"misfire_grace,omitempty" doc:"How late a slot may be claimed and still count as on time. Defaults to 60s." example:"60s"`
+	Overlap               string            `json:"overlap,omitempty" enum:"skip,allow,queue_one,cancel_previous" default:"skip" doc:"What becomes of a slot that comes while a run is alive: skip records it, allow runs it too, queue_one lets one wait, cancel_previous cancels the run." example:"skip"`
+	StartsAt              string            `json:"starts_at,omitempty" doc:"No slots before this time, RFC 3339; an empty string is no bound. An interval without an anchor begins there." example:"2027-01-01T00:00:00Z"`
+	EndsAt                string            `json:"ends_at,omitempty" doc:"No slots from this time on, RFC 3339; an empty string is no bound." example:"2028-01-01T00:00:00Z"`
+	MaxRuns               int64             `json:"max_runs,omitempty" minimum:"0" doc:"How often it runs before it is completed; manual runs, retries and skipped slots do not count. Defaults to 0: no limit." example:"10"`
+	KeepCompleted         string            `json:"keep_completed,omitempty" doc:"How long it stays once it will not fire again. Defaults to 30d." example:"30d"`
+	DeleteAfterCompletion bool              `json:"delete_after_completion,omitempty" doc:"Deletes it as soon as it is completed and its last run has ended. Defaults to false."`
+	Window                string            `json:"window,omitempty" doc:"How far starts may be spread after their slot. Defaults to 0s; @hourly, @daily, @weekly, @monthly and @yearly are spread over an hour." example:"5m"`
+	Exact                 bool              `json:"exact,omitempty" doc:"Keeps such a macro on its nominal time. Defaults to false."`
+	Timeout               string            `json:"timeout,omitempty" doc:"How long one attempt may take; 0s is no limit. Defaults to 15m, for http to 60s." example:"15m"`
+	MaxAttempts           int               `json:"max_attempts,omitempty" minimum:"1" doc:"Attempts before a run is dead, the first included. Defaults to 5." example:"5"`
+	Paused                *bool             `json:"paused,omitempty" doc:"Whether it is paused. Defaults to false; an existing schedule stays as it is."`
 }
 
 // JobInput is a job by queue and payload, or by http alone, which is the queue
@@ -60,28 +67,38 @@ type Job struct {
 
 // Schedule is a schedule as the API shows it: durations are text, times UTC.
 type Schedule struct {
-	ID             string            `json:"id" doc:"A UUID that sorts by creation."`
-	Name           string            `json:"name"`
-	Spec           string            `json:"spec" doc:"The normalized spec."`
-	TimeZone       string            `json:"time_zone" doc:"An IANA zone name; empty is UTC."`
-	Anchor         *time.Time        `json:"anchor,omitempty" doc:"The origin of an interval or the instant of a one-time schedule."`
-	TimeZoneTarget string            `json:"time_zone_target,omitempty" doc:"The zone that time_zone stands for, if it is a legacy name."`
-	DSTGap         string            `json:"dst_gap" enum:"auto,run_after,skip"`
-	DSTOverlap     string            `json:"dst_overlap" enum:"auto,first,both"`
-	DST            *DST              `json:"dst,omitempty" doc:"How the spec meets clock changes, with auto resolved."`
-	CatchUpWithin  string            `json:"catch_up_within"`
-	Hint           string            `json:"hint,omitempty" doc:"What the spec may not say plainly."`
-	Labels         map[string]string `json:"labels" nullable:"false" doc:"What its owner finds it by."`
-	Job            Job               `json:"job"`
-	Misfire        string            `json:"misfire"`
-	MisfireGrace   string            `json:"misfire_grace"`
-	Overlap        string            `json:"overlap"`
-	Window         string            `json:"window"`
-	Exact          bool              `json:"exact" doc:"Whether a macro is kept on its nominal time."`
-	Spread         string            `json:"spread" doc:"How far starts are spread after their slot: the window, or an hour for a macro that is not exact."`
-	Timeout        string            `json:"timeout"`
-	MaxAttempts    int               `json:"max_attempts"`
-	State          string            `json:"state" enum:"active,paused,completed"`
+	ID                    string            `json:"id" doc:"A UUID that sorts by creation."`
+	Name                  string            `json:"name"`
+	Spec                  string            `json:"spec" doc:"The normalized spec."`
+	TimeZone              string            `json:"time_zone" doc:"An IANA zone name; empty is UTC."`
+	Anchor                *time.Time        `json:"anchor,omitempty" doc:"The origin of an interval or the instant of a one-time schedule."`
+	TimeZoneTarget        string            `json:"time_zone_target,omitempty" doc:"The zone that time_zone stands for, if it is a legacy name."`
+	DSTGap                string            `json:"dst_gap" enum:"auto,run_after,skip"`
+	DSTOverlap            string            `json:"dst_overlap" enum:"auto,first,both"`
+	DST                   *DST              `json:"dst,omitempty" doc:"How the spec meets clock changes, with auto resolved."`
+	CatchUpWithin         string            `json:"catch_up_within"`
+	Hint                  string            `json:"hint,omitempty" doc:"What the spec may not say plainly."`
+	Labels                map[string]string `json:"labels" nullable:"false" doc:"What its owner finds it by."`
+	Job                   Job               `json:"job"`
+	Misfire               string            `json:"misfire"`
+	MisfireGrace          string            `json:"misfire_grace"`
+	Overlap               string            `json:"overlap"`
+	Window                string            `json:"window"`
+	Exact                 bool              `json:"exact" doc:"Whether a macro is kept on its nominal time."`
+	Spread                string            `json:"spread" doc:"How far starts are spread after their slot: the window, or an hour for a macro that is not exact."`
+	Timeout               string            `json:"timeout"`
+	MaxAttempts           int               `json:"max_attempts"`
+	MisfireCap            int               `json:"misfire_cap" doc:"How many missed slots run_all runs."`
+	StartsAt              *time.Time        `json:"starts_at,omitempty" doc:"No slots before this time."`
+	EndsAt                *time.Time        `json:"ends_at,omitempty" doc:"No slots from this time on."`
+	MaxRuns               int64             `json:"max_runs" doc:"How often it runs before it is completed; 0 is no limit."`
+	RunsLeft              *int64            `json:"runs_left,omitempty" doc:"How many of these are left."`
+	KeepCompleted         string            `json:"keep_completed" doc:"How long it stays once it will not fire again."`
+	DeleteAfterCompletion bool              `json:"delete_after_completion"`
+	PausedUntil           *time.Time        `json:"paused_until,omitempty" doc:"When the pause ends by itself."`
+	PauseNote             string            `json:"pause_note,omitempty" doc:"What the person who paused had to say."`
+	Warnings              []string          `json:"warnings,omitempty" nullable:"false" doc:"What is legitimate and may surprise."`
+	State                 string            `json:"state" enum:"active,paused,completed"`
 	// NextRunAt is nil while the schedule is paused or completed.
 	NextRunAt *time.Time `json:"next_run_at" doc:"When the next run is due, the spread included; null if paused or completed."`
 	// LastRun is nil before the first run.
@@ -131,7 +148,9 @@ func showSchedule(s core.Scheduled) Schedule {
 	}
 	if parsed, err := spec.Load(c); err == nil { // else it was parked with an alert
 		shown.DST, shown.Hint = showDST(parsed.DST), parsed.Hint
+		shown.Warnings = schedules.Warnings(c, parsed, s.Now)
 	}
+	shown.rules(&s)
 	if last := s.Timer.LastRun; !last.IsZero() {
 		shown.LastRun = &LastRun{core.RunKey{Region: c.Region, ScheduleID: c.ID, Slot: last}.ID(), last.UTC()}
 		if s.LastState != "" {
@@ -143,6 +162,19 @@ func showSchedule(s core.Scheduled) Schedule {
 		shown.NextRunAt = optional(s.Timer.FireAt)
 	}
 	return shown
+}
+
+// rules puts what limits a schedule into the form of the API.
+func (s *Schedule) rules(from *core.Scheduled) {
+	r := &from.Schedule.Rules
+	s.MisfireCap = cmp.Or(r.MisfireCap, core.DefaultMisfireCap)
+	s.StartsAt, s.EndsAt = optional(r.StartsAt), optional(r.EndsAt)
+	s.MaxRuns, s.RunsLeft = r.MaxRuns, from.Timer.RunsLeft
+	s.KeepCompleted = core.FormatDuration(cmp.Or(r.KeepCompleted, core.DefaultKeepCompleted))
+	s.DeleteAfterCompletion = r.DeleteAfterCompletion
+	if from.Schedule.PausedAt(from.Now) {
+		s.PausedUntil, s.PauseNote = optional(r.PausedUntil), r.PauseNote
+	}
 }
 
 // linkTarget returns what a legacy zone name stands for, "" for any other.

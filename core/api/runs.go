@@ -71,7 +71,9 @@ func (a *api) trigger(ctx context.Context, tenant uuid.UUID, in *triggerInput) (
 			return nil, err
 		}
 	}
-	o.Request = in.request("POST /v1/schedules/"+in.ID+"/trigger", in.RawBody)
+	if o.Request, err = in.request("POST /v1/schedules/"+in.ID+"/trigger", in.RawBody); err != nil {
+		return nil, err
+	}
 	run, err := a.service.Trigger(ctx, tenant, id, o)
 	if err != nil {
 		return nil, err

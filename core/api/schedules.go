@@ -27,6 +27,11 @@ type (
 		MatchHeader
 		RawBody []byte
 	}
+	pauseInput struct {
+		ID string `path:"id" doc:"The schedule's id."`
+		MatchHeader
+		RawBody []byte
+	}
 	changeInput struct {
 		ID string `path:"id" doc:"The schedule's id."`
 		MatchHeader
@@ -70,9 +75,10 @@ func (a *api) addSchedules() {
 		OperationID: "deleteSchedule", Method: http.MethodDelete, Path: "/v1/schedules/{id}", Tags: tags,
 		Summary: "Delete a schedule", Description: "Its waiting runs are canceled; its history stays until it expires.",
 	}}, a.remove)
-	handle(a, operation{scope: scopeWrite, Operation: huma.Operation{
+	handle(a, operation{scope: scopeWrite, optionalBody: true, Operation: huma.Operation{
 		OperationID: "pauseSchedule", Method: http.MethodPost, Path: "/v1/schedules/{id}/pause", Tags: tags,
-		Summary: "Pause a schedule", Description: "No new runs from here on; those that exist go on.",
+		Summary: "Pause a schedule", Description: "No new runs from here on; those that exist go on. The slots of the pause are recorded as skipped.",
+		RequestBody: pauseBody(),
 	}}, a.pause)
 	handle(a, operation{scope: scopeWrite, Operation: huma.Operation{
 		OperationID: "resumeSchedule", Method: http.MethodPost, Path: "/v1/schedules/{id}/resume", Tags: tags,
@@ -111,9 +117,13 @@ func (a *api) create(ctx context.Context, tenant uuid.UUID, in *createInput) (*c
 	if err != nil {
 		return nil, err
 	}
+	request, err := in.request("POST /v1/schedules", in.RawBody)
+	if err != nil {
+		return nil, err
+	}
 	var made core.Scheduled
 	again := false
-	if request := in.request("POST /v1/schedules", in.RawBody); request == nil {
+	if request == nil {
 		made, err = a.service.Create(ctx, tenant, body.Fields)
 	} else {
 		made, again, err = a.service.CreateOnce(ctx, tenant, body.Fields, *request)
@@ -174,8 +184,50 @@ func (a *api) get(ctx context.Context, tenant uuid.UUID, in *scheduleID) (*sched
 	return shown(s), nil
 }
 
-func (a *api) pause(ctx context.Context, tenant uuid.UUID, in *changeInput) (*scheduleOutput, error) {
-	return a.onSchedule(in, func(s *schedules.Service, id uuid.UUID) (core.Scheduled, error) { return s.Pause(ctx, tenant, id) })
+func (a *api) pause(ctx context.Context, tenant uuid.UUID, in *pauseInput) (*scheduleOutput, error) {
+	var o schedules.PauseOptions
+	if len(in.RawBody) > 0 {
+		var err error
+		if o, err = decodePause(in.RawBody); err != nil {
+			return nil, err
+		}
+	}
+	change := &changeInput{ID: in.ID, MatchHeader: in.MatchHeader}
+	return a.onSchedule(change, func(s *schedules.Service, id uuid.UUID) (core.Scheduled, error) { return s.Pause(ctx, tenant, id, o) })
+}
+
+// decodePause reads the body that may come with a pause.
+func decodePause(body []byte) (schedules.PauseOptions, error) {
+	var o schedules.PauseOptions
+	d, object, err := open(body)
+	if err != nil {
+		return o, err
+	}
+	for i, name := range object.names {
+		switch name {
+		case "until":
+			if t := d.bound(object.values[i], name); t != nil {
+				o.Until = *t
+			}
+		case "note":
+			if note := d.text(object.values[i], name); note != nil {
+				o.Note = *note
+			}
+		default:
+			d.unknown(name)
+		}
+	}
+	return o, d.err()
+}
+
+// pauseBody describes the body that may come with a pause.
+func pauseBody() *huma.RequestBody {
+	return &huma.RequestBody{Content: map[string]*huma.MediaType{mediaJSON: {Schema: &huma.Schema{
+		Type: huma.TypeObject, AdditionalProperties: false, Properties: map[string]*huma.Schema{
+			"until": {Type: huma.TypeString, Description: "When the pause ends by itself, RFC 3339; slots from then on are run."},
+			"note":  {Type: huma.TypeString, Description: "What for, for people; at most 500 bytes."},
+		},
+	}}}}
 }
 
 func (a *api) resume(ctx context.Context, tenant uuid.UUID, in *changeInput) (*scheduleOutput, error) {

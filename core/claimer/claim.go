@@ -100,6 +100,9 @@ func (c *Claimer) plan(batch []*entry) []core.Move {
 func (c *Claimer) claim(ctx context.Context, shard int16, moves []core.Move) ([]core.Claimed, error) {
 	cctx, cancel := context.WithTimeoutCause(ctx, c.c.Timeout, errors.New("claim took too long"))
 	defer cancel()
+	if err := c.cancelPrevious(cctx, shard, moves); err != nil {
+		return nil, err
+	}
 	claimed, err := c.c.Store.Claim(cctx, shard, moves, c.c.DispatchLease)
 	switch {
 	case err == nil:
@@ -118,6 +121,24 @@ func (c *Claimer) claim(ctx context.Context, shard int16, moves []core.Move) ([]
 	default:
 		return nil, err
 	}
+}
+
+// cancelPrevious ends the runs that moves under cancel_previous would meet. What
+// is running ends later, and the timer waits for it.
+func (c *Claimer) cancelPrevious(ctx context.Context, shard int16, moves []core.Move) error {
+	var meeting []core.Move
+	for _, m := range moves {
+		if m.CancelLive {
+			meeting = append(meeting, m)
+		}
+	}
+	if len(meeting) == 0 {
+		return nil
+	}
+	if _, err := c.c.Store.CancelPrevious(ctx, shard, meeting); err != nil {
+		return fmt.Errorf("cancel previous runs: %w", err)
+	}
+	return nil
 }
 
 // resolve finds out what a claim of unknown outcome did. Publishing a run that
@@ -178,10 +199,10 @@ func (c *Claimer) settle(ctx context.Context, r *result) error {
 		switch {
 		case !moved[m.ScheduleID]:
 			missed = append(missed, ref)
-		case !m.NextAt.After(now):
-			late = append(late, ref) // the database chose its fire_at
+		case !m.NextAt.After(now), e.Timer.RunsLeft != nil:
+			late = append(late, ref) // the database chose its fire_at, or counted
 		case m.NextAt.Before(now.Add(c.c.Ahead)):
-			e.Timer.FireAt, e.Timer.Done, e.Timer.LastRun = m.NextAt, m.Done, m.LastRun
+			e.Timer.FireAt, e.Timer.Done, e.Timer.Parked = m.NextAt, m.Done, false
 			e.Timer.Fence++
 			e.at = m.NextAt
 			c.timers.put(e)

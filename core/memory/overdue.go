@@ -52,3 +52,25 @@ func (s *Store) Overdue(ctx context.Context, tenant uuid.UUID) ([]core.Overdue, 
 	})
 	return out, nil
 }
+
+// Completed implements core.ScheduleStore.
+func (s *Store) Completed(ctx context.Context) ([]core.ScheduleRef, error) {
+	now, err := s.begin(ctx, "look for what is completed")
+	if err != nil {
+		return nil, err
+	}
+	defer s.mu.Unlock()
+	alive := map[uuid.UUID]bool{}
+	for k, r := range s.runs {
+		if !r.State.Final() {
+			alive[k.ScheduleID] = true
+		}
+	}
+	var out []core.ScheduleRef
+	for id, t := range s.timers {
+		if !t.purgeAt.IsZero() && !t.purgeAt.After(now) && !alive[id] && len(out) < 100 {
+			out = append(out, core.ScheduleRef{TenantID: t.TenantID, ID: id})
+		}
+	}
+	return out, nil
+}

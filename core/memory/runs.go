@@ -43,6 +43,8 @@ func (s *Store) start(r *run, d core.Delivery, now time.Time, lease time.Duratio
 		r.WakeAt = after(now, lease)
 	case gone:
 		r.State, r.Reason, r.WakeAt, r.FinishedAt = core.RunCanceled, core.ReasonDeleted, time.Time{}, now
+	case r.late(now):
+		r.State, r.Reason, r.WakeAt, r.FinishedAt = core.RunCanceled, core.ReasonLate, time.Time{}, now
 	case sch.Job.Queue != r.Queue:
 		r.Queue, r.WakeAt = sch.Job.Queue, now
 	default:
@@ -57,7 +59,7 @@ func (s *Store) start(r *run, d core.Delivery, now time.Time, lease time.Duratio
 		},
 		State: r.State, Token: r.holder, Queue: r.Queue, MaxAttempts: r.MaxAttempts,
 	}
-	if !gone {
+	if !gone && r.State != core.RunCanceled {
 		r.Version = sch.Version
 	}
 	if sch != nil {

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"maps"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -50,7 +51,7 @@ func (s *Store) put(c core.Schedule, nextAt, done, now time.Time) {
 	s.timers[c.ID] = &timer{
 		Timer: core.Timer{
 			Region: s.region, Shard: core.ShardOf(c.ID), ScheduleID: c.ID, TenantID: c.TenantID, FireAt: later(micro(nextAt), now),
-			Fence: 1, Done: micro(done),
+			Fence: 1, Done: micro(done), RunsLeft: c.FirstRunsLeft(),
 		},
 		openFrom: micro(done),
 	}
@@ -64,6 +65,7 @@ func stored(c core.Schedule) core.Schedule {
 		c.Labels = nil
 	}
 	c.Anchor = micro(c.Anchor)
+	c.Rules.Exceptions = slices.Clone(c.Rules.Exceptions)
 	return c
 }
 
@@ -133,6 +135,13 @@ func (s *Store) Apply(ctx context.Context, tenant uuid.UUID, e core.Edit) error 
 	t.Fence = a.fence
 	if e.MoveTimer {
 		t.FireAt, t.Done, t.Parked = later(micro(e.NextAt), now), micro(e.Done), false
+	}
+	t.RunsLeft = e.RunsLeft
+	if !a.busy && !e.LastRun.IsZero() {
+		t.use(1)
+	}
+	if e.MoveTimer || !t.purgeAt.IsZero() {
+		t.complete(now, e.Keep)
 	}
 	if !a.busy && !e.LastRun.IsZero() {
 		t.LastRun, t.openFrom = micro(e.LastRun), time.Time{}

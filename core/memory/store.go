@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"fmt"
@@ -47,6 +48,8 @@ type timer struct {
 	core.Timer
 	// openFrom, unless zero, is where the next covered interval begins.
 	openFrom time.Time
+	// purgeAt is when the completed schedule goes; zero if it stays.
+	purgeAt time.Time
 }
 
 type run struct {
@@ -56,7 +59,11 @@ type run struct {
 	losses   int // how often heartbeats stopped
 	queuedAt time.Time
 	failed   []core.Attempt
+	lateAt   time.Time // zero: never
 }
+
+// late reports whether a run that has not started yet is too late.
+func (r *run) late(now time.Time) bool { return !r.lateAt.IsZero() && r.lateAt.Before(now) }
 
 type shardLease struct {
 	owner string
@@ -172,10 +179,11 @@ func (s *Store) add(a *admission, p core.PlannedRow, now time.Time) *run {
 	if s.runs[k] != nil {
 		return nil
 	}
-	r := &run{shard: a.timer.Shard, Run: core.Run{
+	r := &run{shard: a.timer.Shard, lateAt: micro(p.LateAt), Run: core.Run{
 		Key: k, TenantID: a.timer.TenantID, State: core.RunQueued, Cause: p.Cause, RangeFrom: micro(p.RangeFrom),
 		RangeCount: max(p.RangeCount, 0), Queue: p.Queue, Fence: a.fence * runFenceFactor, MaxAttempts: p.MaxAttempts, CreatedAt: now,
 	}}
+	r.Payload = bytes.Clone(p.Payload)
 	switch {
 	case p.Skipped:
 		r.State, r.Reason, r.FinishedAt = core.RunSkipped, p.Reason, now

@@ -57,7 +57,12 @@ func (s *Store) awake(o core.SweepOptions, now time.Time) []*run {
 // wake does to one run what its state asks for. The fence rises exactly when
 // the holder changes.
 func (s *Store) wake(r *run, o core.SweepOptions, now time.Time) {
-	if r.State == core.RunQueued {
+	switch {
+	case r.State != core.RunRunning && r.late(now):
+		r.State, r.Reason, r.WakeAt, r.FinishedAt = core.RunCanceled, core.ReasonLate, time.Time{}, now
+		r.Fence++
+		return
+	case r.State == core.RunQueued:
 		r.WakeAt = after(now, min(max(o.DispatchLease, now.Sub(r.queuedAt)), o.MaxDispatchLease))
 		return
 	}

@@ -116,8 +116,7 @@ func (s *Store) Claim(ctx context.Context, shard int16, moves []core.Move, dispa
 	var valid []core.Move
 	for _, m := range moves {
 		t, ok := s.timers[m.ScheduleID]
-		if !ok || t.Shard != shard || !t.FireAt.Equal(micro(m.FireAt)) || t.Fence != m.Fence || t.FireAt.After(now) ||
-			micro(m.ValidFrom).After(now) || !now.Before(micro(m.ValidUntil)) {
+		if !ok || !t.ready(shard, &m, now) {
 			continue
 		}
 		waits := m.OnBusy == core.BusyWait && s.busy(t, false)
@@ -140,13 +139,17 @@ func (s *Store) move(m *core.Move, now time.Time, dispatchLease time.Duration) [
 	a.wakeIn = dispatchLease
 	t.Fence = a.fence
 	if t.Parked = a.busy && m.OnBusy == core.BusyWait; t.Parked {
-		t.FireAt = now.Add(recheck)
+		t.FireAt, t.purgeAt = now.Add(recheck), time.Time{}
 		return nil
 	}
 	t.FireAt, t.Done = later(micro(m.NextAt), now), micro(m.Done)
 	if !a.busy && !m.LastRun.IsZero() {
 		t.LastRun, t.openFrom = micro(m.LastRun), time.Time{}
 	}
+	if !a.busy {
+		t.use(m.Runs())
+	}
+	t.complete(now, &m.Keep)
 	var out []core.Claimed
 	for _, p := range m.Rows {
 		if r := s.add(&a, p, now); r != nil {
@@ -165,15 +168,61 @@ func (s *Store) ReadClaimed(ctx context.Context, moves []core.Move) ([]core.Clai
 	defer s.mu.Unlock()
 	out := []core.Claimed{}
 	for _, m := range moves {
-		if m.LastRun.IsZero() {
-			continue
-		}
-		r := s.runs[s.key(m.ScheduleID, m.LastRun)]
-		if r != nil && r.State == core.RunQueued && r.Fence == (m.Fence+1)*runFenceFactor {
-			out = append(out, core.Claimed{Key: r.Key, Fence: r.Fence, State: r.State, Queue: r.Queue})
+		for _, p := range m.Rows {
+			r := s.runs[s.key(m.ScheduleID, p.Slot)]
+			if r != nil && r.State == core.RunQueued && r.Fence == (m.Fence+1)*runFenceFactor {
+				out = append(out, core.Claimed{Key: r.Key, Fence: r.Fence, State: r.State, Queue: r.Queue})
+			}
 		}
 	}
 	return out, nil
+}
+
+// CancelPrevious implements core.TimerStore.
+func (s *Store) CancelPrevious(ctx context.Context, shard int16, moves []core.Move) ([]core.Claimed, error) {
+	now, err := s.begin(ctx, "cancel previous")
+	if err != nil {
+		return nil, err
+	}
+	defer s.mu.Unlock()
+	out := []core.Claimed{}
+	for _, m := range moves {
+		t, ok := s.timers[m.ScheduleID]
+		if !ok || !t.ready(shard, &m, now) || !s.busy(t, false) || s.last(t).CancelRequested {
+			continue
+		}
+		r := s.last(t)
+		r.cancel(core.ReasonReplaced, now)
+		out = append(out, core.Claimed{Key: r.Key, Fence: r.Fence, State: r.State, Queue: r.Queue})
+	}
+	return out, nil
+}
+
+// ready reports whether a move may be carried out now.
+func (t *timer) ready(shard int16, m *core.Move, now time.Time) bool {
+	return t.Shard == shard && t.FireAt.Equal(micro(m.FireAt)) && t.Fence == m.Fence && !t.FireAt.After(now) &&
+		!micro(m.ValidFrom).After(now) && now.Before(micro(m.ValidUntil))
+}
+
+// use counts runs against the timer's limit, whose last one is the end.
+func (t *timer) use(runs int) {
+	if t.RunsLeft == nil {
+		return
+	}
+	left := *t.RunsLeft - int64(runs)
+	t.RunsLeft = &left
+	if left <= 0 {
+		t.FireAt = core.Forever
+	}
+}
+
+// complete notes until when a schedule that will not fire again stays; for ever
+// without keep.
+func (t *timer) complete(now time.Time, keep *time.Duration) {
+	t.purgeAt = time.Time{}
+	if keep != nil && !t.FireAt.Before(core.Forever) {
+		t.purgeAt = after(now, *keep)
+	}
 }
 
 // Park implements core.TimerStore. Alert returns what it was told.

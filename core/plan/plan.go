@@ -15,68 +15,124 @@ import (
 // maxValidity bounds how long a plan of missed slots may wait for its claim.
 const maxValidity = 60 * time.Second
 
+// maxRows bounds the rows of one move. What does not fit is left to the next,
+// which follows at once.
+const maxRows = 100
+
 // Move plans the claim of a timer as of now, the database's time, or as of the
 // timer's fire_at if that is still to come. The move has no rows when no slot
 // is due then; it only carries the timer to where it belongs.
 func Move(s *core.Schedule, t *core.Timer, slots spec.Slots, now time.Time) core.Move {
 	at := later(now, t.FireAt)
-	offset := s.Offset()
 	m := core.Move{
 		ScheduleID: s.ID, FireAt: t.FireAt, Fence: t.Fence, NextAt: core.Forever, Done: t.Done,
-		ValidFrom: t.FireAt, ValidUntil: core.Forever, OnBusy: onBusy(s),
+		ValidFrom: t.FireAt, ValidUntil: core.Forever, OnBusy: onBusy(s), Keep: s.Keep(),
 	}
 	first := slots.Next(t.Done)
-	if first.IsZero() {
+	if first.IsZero() || t.RunsLeft != nil && *t.RunsLeft == 0 {
 		return m
 	}
-	if first.Add(offset).After(at) {
-		m.NextAt, m.ValidUntil = first.Add(offset), first.Add(offset)
+	if starts := s.Effective(first); starts.After(at) {
+		m.NextAt, m.ValidUntil = starts, starts
 		return m
 	}
-	newest := newestDue(slots, first, at.Add(-offset))
-	onTime := newest.Equal(first) && !at.After(first.Add(offset+s.MisfireGrace))
-	m.Rows = catchUp(s, slots, first, newest, onTime)
-	m.Done, m.LastRun = newest, newest
-	m.ValidFrom = newest.Add(offset)
-	if next := slots.Next(newest); !next.IsZero() {
-		m.NextAt = next.Add(offset)
-	}
-	if onTime {
-		m.ValidUntil = first.Add(offset + s.MisfireGrace)
-	} else {
-		m.ValidUntil = earlier(m.NextAt, at.Add(maxValidity))
-	}
+	b := newBlock(s, slots, first, at)
+	b.parked = t.Parked
+	b.left = t.RunsLeft
+	b.choose()
+	b.write()
+	b.fill(&m)
 	return m
 }
 
+// fill puts what was planned of a block into the move.
+func (b *block) fill(m *core.Move) {
+	m.Rows = b.rows
+	for _, r := range b.rows {
+		m.Done = r.Slot
+		if !r.Skipped {
+			m.LastRun = r.Slot
+		}
+	}
+	m.OnBusy = b.meet(m.LastRun)
+	m.CancelLive = m.OnBusy == core.BusyWait && b.s.Overlap == core.OverlapCancelPrevious
+	m.ValidFrom = later(m.FireAt, b.s.Effective(m.Done))
+	if next := b.slots.Next(m.Done); !next.IsZero() {
+		m.NextAt = b.s.Effective(next)
+	}
+	m.ValidUntil = b.validUntil(m)
+}
+
+// validUntil returns from when on the plan would be another one.
+func (b *block) validUntil(m *core.Move) time.Time {
+	if b.single() && b.onTime {
+		until := b.s.Effective(b.newest).Add(b.s.MisfireGrace)
+		if b.parked || m.OnBusy == core.BusyWait {
+			until = earlier(until, m.NextAt)
+		}
+		return b.beforeLate(until, m.LastRun)
+	}
+	until := b.at.Add(maxValidity)
+	if next := b.slots.Next(b.newest); !next.IsZero() {
+		until = earlier(until, b.s.Effective(next))
+	}
+	if b.onTime {
+		until = earlier(until, b.s.Effective(b.newest).Add(b.s.MisfireGrace))
+	}
+	return b.beforeLate(until, m.LastRun)
+}
+
+// beforeLate ends a plan when its run would be too late to be useful.
+func (b *block) beforeLate(until, run time.Time) time.Time {
+	if b.s.CatchUpWithin == 0 || run.IsZero() {
+		return until
+	}
+	return earlier(until, run.Add(b.s.CatchUpWithin+time.Microsecond))
+}
+
+// meet returns how the run of a slot meets a live run. A missed slot of run_all
+// waits, whatever a slot on time would do: it is to run, in order.
+func (b *block) meet(run time.Time) core.OnBusy {
+	how := onBusy(b.s)
+	switch {
+	case run.IsZero() && how == core.BusyWait:
+		return core.BusySkip // nothing to wait with
+	case how == core.BusySkip && b.s.Misfire == core.MisfireRunAll && !run.IsZero() && (!b.onTime || run.Before(b.newest)):
+		return core.BusyWait
+	case how == core.BusySkip && b.parked && !run.IsZero():
+		return core.BusyWait // an edit of the policy let the slot wait
+	}
+	return how
+}
+
 func onBusy(s *core.Schedule) core.OnBusy {
-	if s.Overlap == core.OverlapAllow {
+	switch s.Overlap {
+	case core.OverlapAllow:
 		return core.BusyAllow
+	case core.OverlapQueueOne, core.OverlapCancelPrevious:
+		return core.BusyWait
 	}
 	return core.BusySkip
 }
 
-// newestDue returns the last slot that is not after limit; first is known to be
-// one.
-func newestDue(slots spec.Slots, first, limit time.Time) time.Time {
-	newest := slots.Prev(limit.Add(1))
-	if newest.Before(first) {
-		return first
+// newestDue returns the last slot that starts by at; first is known to do so.
+// Slots start in their order, moved ones included.
+func newestDue(s *core.Schedule, slots spec.Slots, first, at time.Time) time.Time {
+	newest := later(first, slots.Prev(at.Add(-s.Offset()).Add(1)))
+	for range s.Rules.Exceptions { // one moved back lets others wait behind it
+		if newest.Equal(first) || !s.Effective(newest).After(at) {
+			break
+		}
+		newest = slots.Prev(newest)
+	}
+	for range len(s.Rules.Exceptions) { // one moved forward is due before its time
+		next := slots.Next(newest)
+		if next.IsZero() || s.Effective(next).After(at) {
+			break
+		}
+		newest = next
 	}
 	return newest
-}
-
-// catchUp returns the rows of the due slots from first to newest under misfire
-// run_once: a run on the newest, one skipped row for all older ones.
-func catchUp(s *core.Schedule, slots spec.Slots, first, newest time.Time, onTime bool) []core.PlannedRow {
-	run := core.PlannedRow{Slot: newest, Cause: core.CauseSchedule, Queue: s.Job.Queue, MaxAttempts: s.MaxAttempts}
-	if !onTime {
-		run.Cause = core.CauseCatchUp
-	}
-	if !first.Before(newest) {
-		return []core.PlannedRow{run}
-	}
-	return []core.PlannedRow{skipped(s, slots, first, slots.Prev(newest), core.ReasonMisfire), run}
 }
 
 // skipped returns the row that stands for the slots from first to last.

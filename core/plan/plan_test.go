@@ -169,7 +169,7 @@ func TestEverySlotHasOneRow(t *testing.T) {
 				if s.Paused {
 					continue
 				}
-				e = plan.Pause(cur, slots)
+				e = plan.Pause(cur, slots, time.Time{}, "")
 			case "resume":
 				if !s.Paused {
 					continue

@@ -52,7 +52,7 @@ func TestEditWithItsOwnContent(t *testing.T) {
 				t.Fatal(err)
 			}
 			if c.pause {
-				if s, err = w.service.Pause(t.Context(), w.tenant, s.Schedule.ID); err != nil {
+				if s, err = w.service.Pause(t.Context(), w.tenant, s.Schedule.ID, schedules.PauseOptions{}); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -78,6 +78,9 @@ func (s *Service) first(f Fields, sch core.Schedule, now time.Time) (core.NewSch
 	if err := s.checkInterval(&sch, parsed); err != nil {
 		return core.NewSchedule{}, spec.Spec{}, err
 	}
+	if err := checkWindow(&sch, parsed, now); err != nil {
+		return core.NewSchedule{}, spec.Spec{}, err
+	}
 	n := core.NewSchedule{Schedule: sch}
 	n.NextAt, n.Done = plan.First(&sch, parsed, now)
 	if sch.Paused {
@@ -126,7 +129,7 @@ func parse(f Fields, sch *core.Schedule, now time.Time) (spec.Spec, error) {
 	var err error
 	if isNew {
 		parsed, err = spec.Parse(sch, now)
-	} else if parsed, err = spec.Load(sch); err == nil && (f.DSTGap != nil || f.DSTOverlap != nil || f.TimeZone != nil) {
+	} else if parsed, err = spec.Load(sch); err == nil && (f.DSTGap != nil || f.DSTOverlap != nil || f.TimeZone != nil || f.StartsAt != nil || f.EndsAt != nil) {
 		err = spec.CheckFires(sch, parsed, now)
 	}
 	if err != nil {
@@ -169,7 +172,10 @@ func (s *Service) replan(cur *core.Scheduled, next core.Schedule, old, parsed sp
 	if sameContent(&cur.Schedule, &next) {
 		return nil, nil
 	}
-	changed := slotsChanged(&old, &parsed)
+	if err := checkWindow(&next, parsed, cur.Now); err != nil && next.Window != cur.Schedule.Window {
+		return nil, err
+	}
+	changed := slotsChanged(&old, &parsed) || boundsChanged(&cur.Schedule.Rules, &next.Rules)
 	if parsed.OneTime && changed && !parsed.Prev(core.Forever).After(cur.Now) {
 		return nil, core.Invalid("spec", "lies in the past, which an edit cannot ask for; to run something now, trigger it")
 	}
@@ -178,11 +184,29 @@ func (s *Service) replan(cur *core.Scheduled, next core.Schedule, old, parsed sp
 			return nil, err
 		}
 	}
+	if changed {
+		next.Rules.Exceptions = still(next.Rules.Exceptions, parsed)
+	}
 	e := plan.Edit(cur, plan.Change{
 		Old: cur.Schedule, New: next, OldSlots: old, NewSlots: parsed,
 		SlotsChanged: changed,
 	})
 	return &e, nil
+}
+
+// still returns the exceptions whose slots are some of the new spec, too.
+func still(all []core.Exception, slots spec.Slots) []core.Exception {
+	var left []core.Exception
+	for _, e := range all {
+		if slots.Prev(e.Slot.Add(1)).Equal(e.Slot) {
+			left = append(left, e)
+		}
+	}
+	return left
+}
+
+func boundsChanged(a, b *core.Rules) bool {
+	return !a.StartsAt.Equal(b.StartsAt) || !a.EndsAt.Equal(b.EndsAt)
 }
 
 // slotsChanged compares what decides about slots. Zone and clock changes do so
@@ -211,13 +235,21 @@ func sameContent(a, b *core.Schedule) bool {
 	return reflect.DeepEqual(x, y)
 }
 
-// Pause stops new runs; those claimed before go on. Pausing twice is no error.
-func (s *Service) Pause(ctx context.Context, tenant, id uuid.UUID) (core.Scheduled, error) {
+// Pause stops new runs, until a resume or until the given time; those claimed
+// before go on. Pausing the same way twice is no error.
+func (s *Service) Pause(ctx context.Context, tenant, id uuid.UUID, o PauseOptions) (core.Scheduled, error) {
 	return s.change(ctx, tenant, id, "pause schedule", func(cur *core.Scheduled, slots spec.Spec) (*core.Edit, error) {
-		if cur.Schedule.Paused {
-			return nil, nil
+		o.Until = o.Until.Truncate(time.Microsecond)
+		if err := checkPause(o, cur.Now); err != nil {
+			return nil, err
 		}
-		e := plan.Pause(cur, slots)
+		r := &cur.Schedule.Rules
+		if cur.Schedule.PausedAt(cur.Now) {
+			if o == (PauseOptions{}) || r.PausedUntil.Equal(o.Until) && r.PauseNote == o.Note {
+				return nil, nil
+			}
+		}
+		e := plan.Pause(cur, slots, o.Until, o.Note)
 		return &e, nil
 	})
 }
@@ -226,7 +258,7 @@ func (s *Service) Pause(ctx context.Context, tenant, id uuid.UUID) (core.Schedul
 // meanwhile are recorded in one skipped row. Resuming twice is no error.
 func (s *Service) Resume(ctx context.Context, tenant, id uuid.UUID) (core.Scheduled, error) {
 	return s.change(ctx, tenant, id, "resume schedule", func(cur *core.Scheduled, slots spec.Spec) (*core.Edit, error) {
-		if !cur.Schedule.Paused {
+		if !cur.Schedule.PausedAt(cur.Now) {
 			return nil, nil
 		}
 		e := plan.Resume(cur, slots)
@@ -250,8 +282,11 @@ func (s *Service) change(ctx context.Context, tenant, id uuid.UUID, doing string
 			return cur, nil
 		}
 		e, err := planIt(&cur, slots)
-		if merr := s.match.meets(cur.Schedule.Version, err == nil && e == nil); merr != nil {
-			return core.Scheduled{}, fmt.Errorf("%s: %w", doing, merr)
+		if !s.match.allows(cur.Schedule.Version) {
+			if err == nil && e == nil && s.match.allows(cur.Schedule.Version-1) {
+				return cur, nil // what is asked for has been done, by this very request sent before
+			}
+			return core.Scheduled{}, fmt.Errorf("%s: %w", doing, versionMismatch(cur.Schedule.Version))
 		}
 		if err != nil || e == nil {
 			return cur, err
@@ -291,8 +326,8 @@ func (s *Service) Delete(ctx context.Context, tenant, id uuid.UUID) error {
 		if err != nil {
 			return fmt.Errorf("delete schedule: %w", err)
 		}
-		if err := s.match.meets(cur.Schedule.Version, false); err != nil {
-			return fmt.Errorf("delete schedule: %w", err)
+		if !s.match.allows(cur.Schedule.Version) {
+			return fmt.Errorf("delete schedule: %w", versionMismatch(cur.Schedule.Version))
 		}
 		err = s.store.Delete(ctx, tenant, plan.Delete(&cur, slots))
 		switch {

@@ -3,6 +3,7 @@ package schedules
 import (
 	"encoding/json"
 	"errors"
+	"slices"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -32,6 +33,14 @@ type Fields struct {
 	Exact       *bool
 	Timeout     *time.Duration
 	MaxAttempts *int
+	// MisfireCap is for run_all.
+	MisfireCap *int
+	// StartsAt and EndsAt bound the slots; zero is no bound.
+	StartsAt, EndsAt *time.Time
+	MaxRuns          *int64 // zero: no limit
+	// KeepCompleted is how long a schedule stays that will not fire again.
+	KeepCompleted         *time.Duration
+	DeleteAfterCompletion *bool
 	// Labels replace those that are there.
 	Labels *map[string]string
 	// Paused is a state rather than content: Put leaves it as it is when nil.
@@ -40,9 +49,8 @@ type Fields struct {
 
 // The bounds of the fields.
 const (
-	// minGrace leaves room for a takeover: a shorter grace would turn one into
-	// missed slots.
-	minGrace     = time.Minute
+	// minGrace is how late a healthy installation may be.
+	minGrace     = 5 * time.Second
 	maxWindow    = 24 * time.Hour
 	maxAttempts  = 1000
 	defaultQueue = "http"
@@ -59,7 +67,11 @@ func (s *Service) apply(f Fields, to *core.Schedule) error {
 	set(f.Overlap, &to.Overlap)
 	set(f.Timeout, &to.Timeout)
 	set(f.MaxAttempts, &to.MaxAttempts)
-	set(f.Paused, &to.Paused)
+	setRules(f, &to.Rules)
+	if f.Paused != nil && *f.Paused != to.Paused {
+		to.Paused = *f.Paused
+		to.Rules.PausedUntil, to.Rules.PauseNote = time.Time{}, ""
+	}
 	if f.Labels != nil {
 		if err := core.CheckLabels(*f.Labels); err != nil {
 			return err
@@ -115,16 +127,19 @@ func checkName(name string) error {
 
 func checkPolicies(s *core.Schedule) error {
 	switch {
-	case s.Misfire != core.MisfireRunOnce:
-		return core.Invalid("misfire", "must be run_once")
-	case s.Overlap != core.OverlapSkip && s.Overlap != core.OverlapAllow:
-		return core.Invalid("overlap", "must be skip or allow")
+	case !slices.Contains(misfires, s.Misfire):
+		return core.Invalid("misfire", "must be run_once, skip or run_all")
+	case !slices.Contains(overlaps, s.Overlap):
+		return core.Invalid("overlap", "must be skip, allow, queue_one or cancel_previous")
 	case s.MisfireGrace < minGrace:
 		return core.Invalid("misfire_grace", "must be at least %s", core.FormatDuration(minGrace))
 	case s.Timeout < 0:
 		return core.Invalid("timeout", `must not be negative; "0s" is no limit`)
 	case s.MaxAttempts < 1 || s.MaxAttempts > maxAttempts:
 		return core.Invalid("max_attempts", "must be between 1 and %d; the first attempt counts", maxAttempts)
+	}
+	if err := checkRules(s); err != nil {
+		return err
 	}
 	return checkSlots(s)
 }

@@ -50,32 +50,12 @@ func (s *Service) GetNamed(ctx context.Context, tenant uuid.UUID, name string) (
 // A dry run stores nothing and returns what would be there; a schedule that would
 // be created has no id then. It may be sent again.
 func (s *Service) Put(ctx context.Context, tenant uuid.UUID, f Fields, dryRun bool) (core.Scheduled, Outcome, error) {
-	if s.match.Exists || s.match.Set {
-		return s.putExisting(ctx, tenant, f, dryRun)
-	}
 	r := s.Many(ctx, tenant, []Fields{f}, ManyOptions{Put: true, DryRun: dryRun})[0]
 	if r.Err != nil || r.Outcome != Created || dryRun {
 		return r.Scheduled, r.Outcome, r.Err
 	}
 	made, err := s.store.Get(ctx, tenant, r.Scheduled.Schedule.ID)
 	return made, Created, err
-}
-
-// putExisting is Put where a schedule must be there already.
-func (s *Service) putExisting(ctx context.Context, tenant uuid.UUID, f Fields, dryRun bool) (core.Scheduled, Outcome, error) {
-	name := ""
-	set(f.Name, &name)
-	cur, err := s.GetNamed(ctx, tenant, name)
-	if err == nil {
-		var outcome Outcome
-		if cur, outcome, err = s.replace(ctx, cur, f, dryRun); err == nil {
-			return cur, outcome, nil
-		}
-	}
-	if errors.Is(err, core.ErrNotFound) || errors.Is(err, errRenamed) {
-		err = errNoVersion
-	}
-	return core.Scheduled{}, "", err
 }
 
 // errRenamed says that a schedule got another name between look-up and write.
@@ -86,9 +66,6 @@ var errRenamed = errors.New("the schedule was renamed meanwhile")
 func (s *Service) replace(ctx context.Context, cur core.Scheduled, f Fields, dryRun bool) (core.Scheduled, Outcome, error) {
 	id, tenant := cur.Schedule.ID, cur.Schedule.TenantID
 	edit, err := s.planPut(&cur, f)
-	if merr := s.match.meets(cur.Schedule.Version, err == nil && edit == nil); merr != nil {
-		return core.Scheduled{}, "", fmt.Errorf("replace schedule: %w", merr)
-	}
 	switch {
 	case err != nil:
 		return core.Scheduled{}, "", err
@@ -123,9 +100,10 @@ func (s *Service) planPut(cur *core.Scheduled, f Fields) (*core.Edit, error) {
 		return nil, err
 	}
 	next.Region, next.Version, next.CreatedAt, next.UpdatedAt = old.Region, old.Version, old.CreatedAt, old.UpdatedAt
-	if f.Paused == nil {
-		next.Paused = old.Paused
+	if f.Paused == nil || *f.Paused == old.Paused { // a state, not content
+		next.Paused, next.Rules.PausedUntil, next.Rules.PauseNote = old.Paused, old.Rules.PausedUntil, old.Rules.PauseNote
 	}
+	next.Rules.Exceptions = old.Rules.Exceptions
 	parsed, err := parseWhole(f, &next, old, cur.Now)
 	if err != nil {
 		return nil, err
@@ -145,7 +123,7 @@ func parseWhole(f Fields, next, old *core.Schedule, now time.Time) (spec.Spec, e
 		return spec.Spec{}, refuseRelative()
 	case err != nil || parsed.Text != old.Spec || parsed.Zone != old.TimeZone || !parsed.Anchor.Equal(old.Anchor):
 		parsed, err = spec.Parse(next, now)
-	case next.DSTGap != old.DSTGap || next.DSTOverlap != old.DSTOverlap:
+	case next.DSTGap != old.DSTGap || next.DSTOverlap != old.DSTOverlap || boundsChanged(&next.Rules, &old.Rules):
 		err = spec.CheckFires(next, parsed, now)
 	}
 	if err != nil {

@@ -177,7 +177,7 @@ func TestPutAndPauses(t *testing.T) {
 	t.Parallel()
 	w := newWorld()
 	s := w.put(t, schedules.Created, 1, fields())
-	if _, err := w.service.Pause(t.Context(), w.tenant, s.Schedule.ID); err != nil {
+	if _, err := w.service.Pause(t.Context(), w.tenant, s.Schedule.ID, schedules.PauseOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	w.put(t, schedules.Unchanged, 2, fields())

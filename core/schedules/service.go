@@ -2,6 +2,8 @@ package schedules
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -10,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/fencepost/fencepost/core"
+	"github.com/fencepost/fencepost/core/plan"
 )
 
 // Service is safe for concurrent use.
@@ -49,4 +52,31 @@ func (s *Service) Run(ctx context.Context, tenant uuid.UUID, key core.RunKey) (c
 // Overdue returns what of the tenant has waited for more than a minute.
 func (s *Service) Overdue(ctx context.Context, tenant uuid.UUID) ([]core.Overdue, error) {
 	return s.store.Overdue(ctx, tenant)
+}
+
+// DeleteCompleted deletes schedules that have been completed for as long as they
+// are to stay, up to 100, and returns how many. One that somebody edits meanwhile
+// stays. Any number of processes may call it.
+func (s *Service) DeleteCompleted(ctx context.Context) (int, error) {
+	found, err := s.store.Completed(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("delete completed schedules: %w", err)
+	}
+	n := 0
+	for _, ref := range found {
+		cur, slots, err := s.load(ctx, ref.TenantID, ref.ID)
+		if err == nil && (cur.State() != core.ScheduleCompleted || cur.LastRunLive()) {
+			continue
+		}
+		if err == nil {
+			err = s.store.Delete(ctx, ref.TenantID, plan.Delete(&cur, slots))
+		}
+		switch {
+		case err == nil:
+			n++
+		case !errors.Is(err, core.ErrChanged) && !errors.Is(err, core.ErrNotFound):
+			return n, fmt.Errorf("delete completed schedules: %w", err)
+		}
+	}
+	return n, nil
 }

@@ -206,7 +206,7 @@ func TestWritesOfUnknownOutcome(t *testing.T) {
 				t.Errorf("edit: version %d, %v", s.Schedule.Version, err)
 			}
 			lost(w.store)
-			if s, err = w.service.Pause(ctx, w.tenant, id); err != nil || !s.Schedule.Paused || s.Schedule.Version != 3 {
+			if s, err = w.service.Pause(ctx, w.tenant, id, schedules.PauseOptions{}); err != nil || !s.Schedule.Paused || s.Schedule.Version != 3 {
 				t.Errorf("pause: version %d, %v", s.Schedule.Version, err)
 			}
 			lost(w.store)
@@ -331,7 +331,7 @@ func TestTenantsAreApart(t *testing.T) {
 	for name, err := range map[string]error{
 		"get":     second(w.service.Get(ctx, stranger, id)),
 		"edit":    second(w.service.Edit(ctx, stranger, id, schedules.Fields{Name: ptr("mine")})),
-		"pause":   second(w.service.Pause(ctx, stranger, id)),
+		"pause":   second(w.service.Pause(ctx, stranger, id, schedules.PauseOptions{})),
 		"resume":  second(w.service.Resume(ctx, stranger, id)),
 		"delete":  w.service.Delete(ctx, stranger, id),
 		"trigger": second(w.service.Trigger(ctx, stranger, id, schedules.TriggerOptions{})),

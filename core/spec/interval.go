@@ -15,6 +15,9 @@ func (r reader) interval(text string) (Spec, error) {
 	if r.Anchor.Nanosecond() != 0 {
 		return Spec{}, core.Invalid("anchor", "must be a whole second")
 	}
+	if r.Anchor.IsZero() && !r.now.IsZero() {
+		r.anchor(r.Rules.StartsAt)
+	}
 	origin := r.Anchor
 	if origin.IsZero() {
 		phase := core.Hash("phase", r.ID) % uint64(d/time.Second)
@@ -24,6 +27,16 @@ func (r reader) interval(text string) (Spec, error) {
 		kind: interval{origin: origin.UTC(), every: d}, Text: "every " + core.FormatDuration(d), Anchor: r.Anchor, Hint: dayHint(d), FromID: r.Anchor.IsZero(),
 		DST: DST{core.DSTGapSkip, core.DSTOverlapBoth, "elapsed time: clock changes do not touch it"},
 	}, nil
+}
+
+// anchor sets the origin of a new interval that begins at a time: its first slot
+// is then that time.
+func (r *reader) anchor(at time.Time) {
+	if !at.IsZero() && at.Nanosecond() == 0 {
+		with := *r.Schedule
+		with.Anchor = at
+		r.Schedule = &with
+	}
 }
 
 // dayHint names the cron form for those who wrote days and meant the same time

@@ -100,6 +100,9 @@ func CheckFires(s *core.Schedule, parsed Spec, now time.Time) error {
 	if after, err := parse(&other, time.Time{}); s.DSTGap == core.DSTGapSkip && err == nil && fires(after, now) {
 		return core.Invalid("dst_gap", "is skip, and all that the spec asks for falls into hours that clock changes skip: it would never fire; use run_after")
 	}
+	if _, ok := parsed.kind.(bounded); ok {
+		return core.Invalid("ends_at", "leaves no slot: the spec has none between now, or starts_at, and then")
+	}
 	return core.Invalid("spec", "has no slot left before the year 9999: it would never fire")
 }
 
@@ -146,6 +149,9 @@ func parse(s *core.Schedule, now time.Time) (Spec, error) {
 		parsed, err = r.cron(whole)
 	}
 	parsed.Zone = zone
+	if r := &s.Rules; err == nil && (!r.StartsAt.IsZero() || !r.EndsAt.IsZero()) {
+		parsed.kind = bounded{parsed.kind, r.StartsAt, r.EndsAt}
+	}
 	return parsed, err
 }
 

@@ -97,7 +97,7 @@ func testEditMoves(w *world) {
 	w.must(w.Store.Apply(w.ctx, w.tenant, e))
 	w.same("a due time below now", w.now(), w.get(id).Timer.FireAt)
 	cur := w.get(id)
-	w.must(w.Store.Apply(w.ctx, w.tenant, plan.Pause(&cur, w.slots(&cur.Schedule))))
+	w.must(w.Store.Apply(w.ctx, w.tenant, plan.Pause(&cur, w.slots(&cur.Schedule), time.Time{}, "")))
 	cur = w.get(id)
 	w.same("state of a paused schedule", core.SchedulePaused, cur.State())
 	w.same("fire_at of a paused schedule", core.Forever, cur.Timer.FireAt)

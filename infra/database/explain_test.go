@@ -54,6 +54,7 @@ func plans(now time.Time, tenant uuid.UUID, analyzed bool) []struct {
 	for i := range names {
 		names[i] = fmt.Sprint("n", 64*i+1)
 	}
+	spans, nils := make([]time.Duration, 500), make([]*string, 500)
 	for i := range ids {
 		ids[i] = uuid.MustParse(fmt.Sprintf("00000000-0000-7000-8000-%012x", 64*i%10000+1))
 		slots[i], fences[i], texts[i], ints[i] = now.Truncate(24*time.Hour), 1, "skip", 5
@@ -77,8 +78,9 @@ func plans(now time.Time, tenant uuid.UUID, analyzed bool) []struct {
 		{"read_timers", []string{"timers_schedule_key", "schedules_pkey"}, []any{region, ids}},
 		{"claim", []string{"timers_pkey", day}, []any{
 			region, int16(1), ids, slots, fences, slots, slots, slots, slots, texts, time.Second,
-			ids, slots, slots, fences, bools, texts, texts, texts, ints, slots, bools,
+			ids, slots, slots, fences, bools, texts, texts, texts, ints, slots, bools, fences, spans, nils, slots,
 		}},
+		{"cancel_previous", []string{`timers_(pkey|schedule_key)`, day}, []any{region, int16(1), ids, slots, fences, slots, slots}},
 		{"start", []string{day, "schedules_pkey"}, []any{region, time.Second, ids, slots, fences, ids}},
 		{"heartbeat", []string{day}, []any{region, time.Second, ids, slots, fences}},
 		{"finish", []string{day}, []any{region, ids, slots, fences, texts, texts, fences, texts, texts}},
@@ -87,6 +89,7 @@ func plans(now time.Time, tenant uuid.UUID, analyzed bool) []struct {
 		{"named_schedules", []string{named, "timers_schedule_key"}, []any{region, tenant, names}},
 		{"list_runs", []string{day}, []any{region, tenant, ids[0], now, 100, now.AddDate(0, 0, -9)}},
 		{"filter_runs", []string{day}, []any{region, tenant, ids[0], now.AddDate(0, 0, -9), now, []string{"dead"}, 100}},
+		{"completed", []string{"timers_purge_idx"}, []any{region}},
 		{"overdue", []string{wake, "timers_pkey"}, []any{region, tenant, shards}},
 		{"runs_by_slot", []string{day}, []any{region, tenant, ids[0], slots[:100]}},
 		{"list_schedules", []string{schedule, "timers_schedule_key", day}, []any{region, tenant, ids[0], 100}},

@@ -82,7 +82,7 @@ func pauseDuringClaim(w *world) string {
 	var wg sync.WaitGroup
 	wg.Go(func() { got = w.claim(id, m) })
 	w.waitAsleep()
-	_, err := w.service().Pause(w.ctx, w.tenant, id)
+	_, err := w.service().Pause(w.ctx, w.tenant, id, schedules.PauseOptions{})
 	w.must(err)
 	wg.Wait()
 	if len(got) > 0 {
@@ -98,7 +98,7 @@ func oldPlanAfterEdit(w *world) string {
 	m := w.move(id, w.now())
 	s := w.service()
 	for _, step := range []func() (core.Scheduled, error){
-		func() (core.Scheduled, error) { return s.Pause(w.ctx, w.tenant, id) },
+		func() (core.Scheduled, error) { return s.Pause(w.ctx, w.tenant, id, schedules.PauseOptions{}) },
 		func() (core.Scheduled, error) {
 			return s.Edit(w.ctx, w.tenant, id, schedules.Fields{Spec: ptr("0 0 1 1 *")})
 		},

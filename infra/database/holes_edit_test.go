@@ -179,7 +179,7 @@ func slotsOfPause(w *world) string {
 	id := w.overdue(nil)
 	first := w.get(id).Timer.FireAt
 	s := w.service()
-	_, err := s.Pause(w.ctx, w.tenant, id)
+	_, err := s.Pause(w.ctx, w.tenant, id, schedules.PauseOptions{})
 	w.must(err)
 	got, err := s.Resume(w.ctx, w.tenant, id)
 	w.must(err)

@@ -48,6 +48,8 @@ func newColumns(all []core.NewSchedule) []any {
 		each(all, func(n core.NewSchedule) time.Time { return n.NextAt }),
 		each(all, func(n core.NewSchedule) time.Time { return n.Done }),
 		text(func(s *core.Schedule) string { return writeLabels(s.Labels) }),
+		text(func(s *core.Schedule) string { return rulesText(s.Rules) }),
+		each(all, func(n core.NewSchedule) *int64 { return n.Schedule.FirstRunsLeft() }),
 	}
 }
 

@@ -36,3 +36,13 @@ func (d *DB) Overdue(ctx context.Context, tenant uuid.UUID) ([]core.Overdue, err
 		return o
 	}), nil
 }
+
+// Completed implements core.ScheduleStore.
+func (d *DB) Completed(ctx context.Context) ([]core.ScheduleRef, error) {
+	type row struct{ TenantID, ScheduleID uuid.UUID }
+	rows, err := query[row](ctx, d, "completed", d.region)
+	if err != nil {
+		return nil, err
+	}
+	return each(rows, func(r row) core.ScheduleRef { return core.ScheduleRef{TenantID: r.TenantID, ID: r.ScheduleID} }), nil
+}

@@ -23,7 +23,8 @@ func (d *DB) Create(ctx context.Context, s core.Schedule, nextAt, done time.Time
 	return d.exec(ctx, "create_schedule", d.region, pgID(s.ID), pgID(s.TenantID), s.Name, s.Spec, s.TimeZone, nullTime(s.Anchor),
 		s.Job.Queue, string(s.Job.Payload), string(s.Misfire), s.MisfireGrace, string(s.Overlap), s.Window, s.Timeout,
 		s.MaxAttempts, s.Paused, core.ShardOf(s.ID), nextAt, done,
-		nullText(s.DSTGap), nullText(s.DSTOverlap), s.Exact, nullDuration(s.CatchUpWithin), writeLabels(s.Labels))
+		nullText(s.DSTGap), nullText(s.DSTOverlap), s.Exact, nullDuration(s.CatchUpWithin), writeLabels(s.Labels),
+		s.FirstRunsLeft(), rulesText(s.Rules))
 }
 
 // scheduleRow is a whole schedule with its timer.
@@ -96,7 +97,8 @@ func (d *DB) Apply(ctx context.Context, tenant uuid.UUID, e core.Edit) error {
 		s.Name, s.Spec, s.TimeZone, nullTime(s.Anchor), s.Job.Queue, string(s.Job.Payload), s.MisfireGrace, string(s.Overlap),
 		s.Window, s.Timeout, s.MaxAttempts, s.Paused, nextAt, nullTime(e.Done), string(e.OnBusy), nullTime(e.LastRun),
 		p.slots, p.froms, p.counts, p.skipped, p.causes, p.reasons, p.queues, p.maxAttempts, string(s.Misfire),
-		nullText(s.DSTGap), nullText(s.DSTOverlap), s.Exact, nullDuration(s.CatchUpWithin), writeLabels(s.Labels))
+		nullText(s.DSTGap), nullText(s.DSTOverlap), s.Exact, nullDuration(s.CatchUpWithin), writeLabels(s.Labels),
+		e.RunsLeft, e.Keep, p.payloads, p.lates, rulesText(s.Rules))
 	if err != nil {
 		return err
 	}

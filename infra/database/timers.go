@@ -2,6 +2,7 @@ package database
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"time"
 
@@ -23,6 +24,7 @@ type timerRow struct {
 	Done          *time.Time
 	LastRun       *time.Time
 	Parked        *bool
+	RunsLeft      *int64
 	Name          *string
 	Spec          *string
 	TimeZone      *string
@@ -40,6 +42,7 @@ type timerRow struct {
 	MaxAttempts   *int32
 	Paused        *bool
 	Version       *int64
+	Rules         []byte
 }
 
 func (r *timerRow) scheduled(region string) core.Scheduled {
@@ -48,6 +51,7 @@ func (r *timerRow) scheduled(region string) core.Scheduled {
 		Timer: core.Timer{
 			Region: region, Shard: fromNull(r.Shard), ScheduleID: fromNull(r.ScheduleID), TenantID: fromNull(r.TenantID),
 			FireAt: utc(r.FireAt), Fence: fromNull(r.Fence), Done: utc(r.Done), LastRun: utc(r.LastRun), Parked: fromNull(r.Parked),
+			RunsLeft: r.RunsLeft,
 		},
 		Schedule: core.Schedule{
 			Region: region, TenantID: fromNull(r.TenantID), ID: fromNull(r.ScheduleID), Name: fromNull(r.Name),
@@ -56,9 +60,26 @@ func (r *timerRow) scheduled(region string) core.Scheduled {
 			DSTGap: core.DSTGap(fromNull(r.DSTGap)), DSTOverlap: core.DSTOverlap(fromNull(r.DSTOverlap)),
 			CatchUpWithin: fromNull(r.CatchUpWithin), Exact: fromNull(r.Exact),
 			Window: fromNull(r.Spread), Timeout: fromNull(r.Timeout), MaxAttempts: int(fromNull(r.MaxAttempts)),
-			Paused: fromNull(r.Paused), Version: fromNull(r.Version),
+			Paused: fromNull(r.Paused), Version: fromNull(r.Version), Rules: readRules(r.Rules),
 		},
 	}
+}
+
+// readRules decodes what writeRules encoded. Rules that cannot be read, which
+// only a hand in the database can make, are none.
+func readRules(text []byte) core.Rules {
+	var r core.Rules
+	_ = json.Unmarshal(text, &r)
+	return r
+}
+
+// rulesText returns rules as the database keeps them.
+func rulesText(r core.Rules) string {
+	text, err := json.Marshal(r)
+	if err != nil {
+		return "{}" // impossible: payloads were checked to be JSON
+	}
+	return string(text)
 }
 
 // scheduledRows drops the row that only carries the time.
@@ -167,7 +188,23 @@ func (d *DB) Claim(ctx context.Context, shard int16, moves []core.Move, dispatch
 		each(moves, func(m core.Move) string { return string(m.OnBusy) }),
 		dispatchLease,
 		p.schedules, p.slots, p.froms, p.counts, p.skipped, p.causes, p.reasons, p.queues, p.maxAttempts,
-		each(moves, func(m core.Move) time.Time { return m.ValidFrom }), p.elsewhere)
+		each(moves, func(m core.Move) time.Time { return m.ValidFrom }), p.elsewhere,
+		each(moves, func(m core.Move) int64 { return int64(m.Runs()) }),
+		each(moves, func(m core.Move) time.Duration { return m.Keep }), p.payloads, p.lates)
+	if err != nil {
+		return nil, fmt.Errorf("shard %d: %w", shard, err)
+	}
+	return d.claimed(rows), nil
+}
+
+// CancelPrevious implements core.TimerStore.
+func (d *DB) CancelPrevious(ctx context.Context, shard int16, moves []core.Move) ([]core.Claimed, error) {
+	rows, err := query[claimedRow](ctx, d, "cancel_previous", d.region, shard,
+		each(moves, func(m core.Move) pgtype.UUID { return pgID(m.ScheduleID) }),
+		each(moves, func(m core.Move) time.Time { return m.FireAt }),
+		each(moves, func(m core.Move) int64 { return m.Fence }),
+		each(moves, func(m core.Move) time.Time { return m.ValidFrom }),
+		each(moves, func(m core.Move) time.Time { return m.ValidUntil }))
 	if err != nil {
 		return nil, fmt.Errorf("shard %d: %w", shard, err)
 	}
@@ -186,6 +223,8 @@ type planned struct {
 	queues      []string
 	maxAttempts []int32
 	elsewhere   []bool
+	payloads    []*string
+	lates       []*time.Time
 }
 
 func (p *planned) add(schedule uuid.UUID, r core.PlannedRow) {
@@ -203,12 +242,15 @@ func (p *planned) add(schedule uuid.UUID, r core.PlannedRow) {
 	p.queues = append(p.queues, r.Queue)
 	p.maxAttempts = append(p.maxAttempts, int32(r.MaxAttempts))
 	p.elsewhere = append(p.elsewhere, r.Elsewhere)
+	p.payloads = append(p.payloads, nullText(string(r.Payload)))
+	p.lates = append(p.lates, nullTime(r.LateAt))
 }
 
 func planRows(moves []core.Move) *planned {
 	p := &planned{
 		schedules: []pgtype.UUID{}, slots: []time.Time{}, froms: []*time.Time{}, counts: []*int64{}, skipped: []bool{},
 		causes: []string{}, reasons: []*string{}, queues: []string{}, maxAttempts: []int32{}, elsewhere: []bool{},
+		payloads: []*string{}, lates: []*time.Time{},
 	}
 	for _, m := range moves {
 		for _, r := range m.Rows {
@@ -224,12 +266,14 @@ func (d *DB) ReadClaimed(ctx context.Context, moves []core.Move) ([]core.Claimed
 	var slots []time.Time
 	var fences []int64
 	for _, m := range moves {
-		if m.LastRun.IsZero() {
-			continue
+		for _, r := range m.Rows {
+			if r.Skipped {
+				continue
+			}
+			ids = append(ids, pgID(m.ScheduleID))
+			slots = append(slots, r.Slot)
+			fences = append(fences, (m.Fence+1)*runFenceFactor)
 		}
-		ids = append(ids, pgID(m.ScheduleID))
-		slots = append(slots, m.LastRun)
-		fences = append(fences, (m.Fence+1)*runFenceFactor)
 	}
 	rows, err := query[claimedRow](ctx, d, "read_claimed", d.region, ids, slots, fences)
 	if err != nil {

@@ -101,7 +101,7 @@ func TestApplyIsAllOrNothing(t *testing.T) {
 		"schedules:\n- name: x\n  spec: in 3d\n  job: {queue: mails}\n":                                  `3:3: x: spec: counts from now, so that it would ask for another time whenever it is put; write the time, such as "at 2027-01-05T09:00"`,
 		"schedules:\n- name: x\n  spec: '@daily'\n":                                                      "2:3: x: job: is required",
 		"schedules:\n- name: x\n  spec: '@daily'\n  exact: maybe\n  retries: 1\n  job: {queue: mails}\n": "4:3: x: exact: must be true or false\nFILE:5:3: x: retries: is not a field here",
-		"defaults:\n  overlap: maybe\nschedules:\n- name: x\n  spec: '@daily'\n  job: {queue: mails}\n":  "2:3: x: overlap: must be skip or allow",
+		"defaults:\n  overlap: maybe\nschedules:\n- name: x\n  spec: '@daily'\n  job: {queue: mails}\n":  "2:3: x: overlap: must be skip, allow, queue_one or cancel_previous",
 	} {
 		path := write(t, dir, "b.yaml", text)
 		want = strings.ReplaceAll("FILE:"+want+"\n", "FILE", path)

@@ -287,7 +287,7 @@ func TestFailuresExitWith1(t *testing.T) {
 	s.ok("schedules", "create", "--name", "n", "--spec", "@daily", "--command", "true")
 	for want, args := range map[string][]string{
 		"name: another schedule has this name; choose another or edit that one": {"schedules", "create", "--name", "n", "--spec", "@daily", "--command", "x"},
-		"overlap: must be skip or allow":                                        {"schedules", "create", "--name", "m", "--spec", "@daily", "--command", "x", "--overlap", "x"},
+		"overlap: must be skip, allow, queue_one or cancel_previous":            {"schedules", "create", "--name", "m", "--spec", "@daily", "--command", "x", "--overlap", "x"},
 		"limit: must be a whole number from 1 to 1000":                          {"schedules", "list", "--limit", "0"},
 		"open /nowhere: no such file or directory":                              {"import", "crontab", "/nowhere"},
 	} {

@@ -78,7 +78,8 @@ func (f *createFlags) register(flags *pflag.FlagSet) {
 	flags.StringVar(&f.body, "body", "", "body of the request; an object or array is sent as JSON, anything else as text")
 	flags.StringVar(&f.queue, "queue", "", "hand the job to the executors of this queue")
 	flags.StringVar(&f.payload, "payload", "", "JSON that goes with the job")
-	flags.StringVar(&f.in.Overlap, "overlap", "", "skip or allow a slot while a run is alive (default skip)")
+	flags.StringVar(&f.in.Overlap, "overlap", "", "what becomes of a slot while a run is alive: skip, allow, queue_one or cancel_previous (default skip)")
+	f.registerRules(flags)
 	flags.StringVar(&f.in.Timeout, "timeout", "", "limit of one attempt, such as 90s; 0s is none (default 15m, 60s with --url)")
 	flags.IntVar(&f.in.MaxAttempts, "max-attempts", 0, "attempts before a run is dead, the first included (default 5)")
 	flags.StringVar(&f.in.DSTGap, "dst-gap", "", "what clock changes skip: auto, run_after or skip (default auto)")
@@ -86,6 +87,18 @@ func (f *createFlags) register(flags *pflag.FlagSet) {
 	flags.StringVar(&f.in.CatchUpWithin, "catch-up-within", "", "how late a one-time schedule may be and still fire, such as 1h (default 0s)")
 	flags.BoolVar(&f.in.Exact, "exact", false, "keep @hourly, @daily and their like on their nominal time")
 	flags.StringVar(&f.in.Window, "window", "", "spread starts over this time after the slot, such as 5m (default 0s; 1h for @hourly, @daily and their like)")
+}
+
+// registerRules adds the flags of what limits a schedule.
+func (f *createFlags) registerRules(flags *pflag.FlagSet) {
+	flags.StringVar(&f.in.Misfire, "misfire", "", "what becomes of slots that an outage missed: run_once, skip or run_all (default run_once)")
+	flags.StringVar(&f.in.Grace, "misfire-grace", "", "how late a slot may be and still be on time, such as 60s (default 1m)")
+	flags.IntVar(&f.in.MisfireCap, "misfire-cap", 0, "how many missed slots run_all runs (default 1000)")
+	flags.StringVar(&f.in.StartsAt, "starts-at", "", "no slots before this RFC 3339 time")
+	flags.StringVar(&f.in.EndsAt, "ends-at", "", "no slots from this RFC 3339 time on")
+	flags.Int64Var(&f.in.MaxRuns, "max-runs", 0, "how often it runs before it is completed (default no limit)")
+	flags.StringVar(&f.in.KeepCompleted, "keep-completed", "", "how long it stays once it will not fire again (default 30d)")
+	flags.BoolVar(&f.in.DeleteAfterCompletion, "delete-after-completion", false, "delete it once it is completed")
 }
 
 // job builds the job of the one form that was chosen.

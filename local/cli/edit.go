@@ -62,12 +62,10 @@ func (f *createFlags) changes(cmd *cobra.Command, rename string) (json.RawMessag
 			}
 		case flag.Name == "label":
 			given["labels"] = f.in.Labels
-		case flag.Name == "exact":
-			given[name] = f.in.Exact
-		case flag.Name == "max-attempts":
-			given[name] = f.in.MaxAttempts
-		default:
+		case flag.Value.Type() == "string":
 			given[name] = flag.Value.String()
+		default: // numbers and switches are written as JSON has them
+			given[name] = json.RawMessage(flag.Value.String())
 		}
 	})
 	switch {

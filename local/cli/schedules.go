@@ -141,6 +141,8 @@ func (a *app) printSchedule(cmd *cobra.Command, s api.Schedule) error {
 		{"queue", s.Job.Queue}, {"payload", compact(s.Job.Payload)},
 		{"timeout", s.Timeout}, {"max attempts", strconv.Itoa(s.MaxAttempts)}, {"overlap", s.Overlap},
 		{"misfire", s.Misfire}, {"misfire grace", s.MisfireGrace},
+		{"starts at", showTime(s.StartsAt)}, {"ends at", showTime(s.EndsAt)}, {"runs left", showLeft(s)},
+		{"paused until", showTime(s.PausedUntil)}, {"pause note", s.PauseNote}, {"warnings", strings.Join(s.Warnings, "; ")},
 		{"version", strconv.FormatInt(s.Version, 10)}, {"created", showTime(&s.CreatedAt)}, {"updated", showTime(&s.UpdatedAt)},
 		{"hint", s.Hint},
 	})
@@ -159,6 +161,13 @@ func showLabels(labels map[string]string) string {
 		parts = append(parts, key+"="+labels[key])
 	}
 	return strings.Join(parts, ",")
+}
+
+func showLeft(s api.Schedule) string {
+	if s.RunsLeft == nil {
+		return ""
+	}
+	return fmt.Sprintf("%d of %d", *s.RunsLeft, s.MaxRuns)
 }
 
 func clockChanges(s api.Schedule) string {
@@ -185,17 +194,27 @@ func (a *app) say(cmd *cobra.Command, v any, format string, args ...any) error {
 }
 
 func newSchedulesPause(a *app) *cobra.Command {
-	return a.onSchedule(&cobra.Command{
+	var until, note string
+	cmd := a.onSchedule(&cobra.Command{
 		Use:     "pause SCHEDULE",
-		Short:   "Pause a schedule: no new runs until it is resumed",
-		Example: "  fencepost schedules pause nightly-report",
+		Short:   "Pause a schedule: no new runs until it is resumed, or until a time",
+		Example: "  fencepost schedules pause nightly-report --until 2027-01-05T09:00:00Z --note 'moving the database'",
 	}, func(ctx context.Context, cmd *cobra.Command, c *client.Client, s api.Schedule) error {
-		s, err := c.Pause(ctx, s.ID)
+		end, err := parseFlagTime("until", until)
 		if err != nil {
 			return err
 		}
+		if s, err = c.PauseUntil(ctx, s.ID, end, note); err != nil {
+			return err
+		}
+		if s.PausedUntil != nil {
+			return a.say(cmd, s, "paused %s until %s%s", s.Name, showTime(s.PausedUntil), nextRun(s))
+		}
 		return a.say(cmd, s, "paused %s", s.Name)
 	})
+	cmd.Flags().StringVar(&until, "until", "", "end the pause at this RFC 3339 time")
+	cmd.Flags().StringVar(&note, "note", "", "what for, for people")
+	return cmd
 }
 
 func newSchedulesResume(a *app) *cobra.Command {

@@ -33,7 +33,11 @@ func fields(s *api.Schedule) []field {
 		text("dst_gap", s.DSTGap, auto), text("dst_overlap", s.DSTOverlap, auto), text("catch_up_within", s.CatchUpWithin, "0s"),
 		labels(s.Labels), job(s.Job), text("misfire", s.Misfire, string(core.MisfireRunOnce)),
 		text("misfire_grace", s.MisfireGrace, core.FormatDuration(core.DefaultMisfireGrace)),
-		text("overlap", s.Overlap, string(core.OverlapSkip)), text("window", s.Window, "0s"),
+		{"misfire_cap", number(s.MisfireCap), s.MisfireCap == core.DefaultMisfireCap},
+		text("overlap", s.Overlap, string(core.OverlapSkip)), bound("starts_at", s.StartsAt), bound("ends_at", s.EndsAt),
+		{"max_runs", number(int(s.MaxRuns)), s.MaxRuns == 0},
+		text("keep_completed", s.KeepCompleted, core.FormatDuration(core.DefaultKeepCompleted)),
+		{"delete_after_completion", number(s.DeleteAfterCompletion), !s.DeleteAfterCompletion}, text("window", s.Window, "0s"),
 		{"exact", number(s.Exact), !s.Exact},
 		text("timeout", s.Timeout, timeout),
 		{"max_attempts", number(s.MaxAttempts), s.MaxAttempts == core.DefaultMaxAttempts},
@@ -49,6 +53,13 @@ func labels(l map[string]string) field {
 		return field{"labels", json.RawMessage("{}"), true}
 	}
 	return field{"labels", text, false}
+}
+
+func bound(name string, at *time.Time) field {
+	if at == nil {
+		return field{name, quote(""), true}
+	}
+	return field{name, quote(at.UTC().Format(time.RFC3339)), false}
 }
 
 // anchor is that of an interval: a time carries its own.

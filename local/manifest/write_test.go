@@ -17,6 +17,7 @@ import (
 // plain is a schedule that has nothing but its defaults.
 func plain() api.Schedule {
 	return api.Schedule{
+		MisfireCap: 1000, KeepCompleted: "30d",
 		ID: "0190d4b2-0000-7000-8000-000000000000", Name: "plain", Spec: "0 3 * * *", DSTGap: "auto", DSTOverlap: "auto", CatchUpWithin: "0s",
 		Job: api.Job{Queue: "test", Payload: json.RawMessage("null")}, Misfire: "run_once", MisfireGrace: "1m", Overlap: "skip", Window: "0s",
 		Spread: "0s", Timeout: "15m", MaxAttempts: 5, State: "active", Version: 3,
@@ -26,10 +27,12 @@ func plain() api.Schedule {
 // rich is a schedule that has nothing of its defaults.
 func rich() api.Schedule {
 	anchor := time.Date(2027, 1, 5, 9, 0, 0, 0, time.UTC)
+	end := anchor.AddDate(1, 0, 0)
 	return api.Schedule{
 		Name: "rich: 1", Spec: "every 15m", TimeZone: "Europe/Berlin", Anchor: &anchor, DSTGap: "skip", DSTOverlap: "both", CatchUpWithin: "1h",
 		Job:     api.Job{Queue: "exec", Payload: json.RawMessage(`{"command": "set -e\nmake report\n", "env": {}, "n": [1, "2", null, true, -1.50, "yes", "~", "<<", " x", "#"]}`)},
 		Misfire: "skip", MisfireGrace: "2m", Overlap: "allow", Window: "5m", Exact: true, Timeout: "0s", MaxAttempts: 1, State: "paused",
+		Labels: map[string]string{"team": "x"}, MisfireCap: 7, MaxRuns: 3, KeepCompleted: "1d", DeleteAfterCompletion: true, StartsAt: &anchor, EndsAt: &end,
 	}
 }
 
@@ -71,6 +74,8 @@ func TestWrite(t *testing.T) {
   dst_gap: skip
   dst_overlap: both
   catch_up_within: 1h
+  labels:
+    team: x
   job:
     queue: exec
     payload:
@@ -91,7 +96,13 @@ func TestWrite(t *testing.T) {
         - '#'
   misfire: skip
   misfire_grace: 2m
+  misfire_cap: 7
   overlap: allow
+  starts_at: "2027-01-05T09:00:00Z"
+  ends_at: "2028-01-05T09:00:00Z"
+  max_runs: 3
+  keep_completed: 1d
+  delete_after_completion: true
   window: 5m
   exact: true
   timeout: 0s

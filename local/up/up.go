@@ -225,6 +225,7 @@ func (p *process) serve(ctx context.Context, listener net.Listener) error {
 		g.Go(func() error { return run(gctx) })
 	}
 	g.Go(func() error { return p.upkeep(gctx) })
+	g.Go(func() error { return p.clear(gctx) })
 	g.Go(func() error { return p.greet(gctx, listener) })
 	err = g.Wait()
 	if ctx.Err() != nil && (err == nil || errors.Is(err, context.Canceled)) {
@@ -234,25 +235,42 @@ func (p *process) serve(ctx context.Context, listener net.Listener) error {
 	return err
 }
 
-// upkeep keeps the day partitions and removes old idempotency keys, at once and
-// each hour; each minute after a failure, such as a backup that holds the table, and
-// while there is more to remove. Until it works the default partition takes what
-// has no day.
+// upkeep keeps the day partitions, at once and each hour; after a failure, such
+// as a backup that holds the table, each minute. Until it works the default
+// partition takes what has no day.
 func (p *process) upkeep(ctx context.Context) error {
 	for ctx.Err() == nil {
 		gap := time.Hour
-		err := p.keepPartitions(ctx)
-		more := false
-		if err == nil {
-			more, err = p.dropReservations(ctx)
-		}
-		if err != nil && ctx.Err() == nil {
+		if err := p.keepPartitions(ctx); err != nil && ctx.Err() == nil {
 			p.c.Logger.Warn("upkeep; it is tried again in a minute", "error", err)
-		}
-		if err != nil || more {
 			gap = time.Minute
 		}
 		_ = p.clock.Sleep(ctx, gap) // an error is ctx's end
+	}
+	return nil
+}
+
+// clearEvery is how soon a completed schedule goes once its time is over.
+const clearEvery = 10 * time.Second
+
+// clear deletes completed schedules whose time to stay is over.
+func (p *process) clear(ctx context.Context) error {
+	service := schedules.New(p.db, p.c.Region, nil)
+	for p.clock.Sleep(ctx, clearEvery) == nil {
+		if err := p.clearSome(ctx, service); err != nil && ctx.Err() == nil {
+			p.c.Logger.Warn("completed schedules stay; it is tried again", "error", err)
+		}
+	}
+	return nil
+}
+
+func (p *process) clearSome(ctx context.Context, service *schedules.Service) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, time.Minute, errors.New("deleting completed schedules took too long"))
+	defer cancel()
+	for range 100 { // what is left goes next time
+		if n, err := service.DeleteCompleted(ctx); err != nil || n == 0 {
+			return err
+		}
 	}
 	return nil
 }
@@ -267,18 +285,13 @@ func (p *process) keepPartitions(ctx context.Context) error {
 	if dropped > 0 {
 		p.c.Logger.Info("dropped expired history", "days", dropped)
 	}
-	return err
-}
-
-// dropReservations removes idempotency keys whose day is over, and reports whether
-// there are more.
-func (p *process) dropReservations(ctx context.Context) (more bool, err error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, time.Minute, errors.New("removing idempotency keys took too long"))
-	defer cancel()
-	for range 200 {
+	if err != nil {
+		return err
+	}
+	for range 100 { // what is left goes in an hour
 		if n, err := p.db.DropReservations(ctx); err != nil || n == 0 {
-			return false, err
+			return err
 		}
 	}
-	return true, nil
+	return nil
 }

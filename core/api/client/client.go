@@ -94,6 +94,20 @@ func (c *Client) Pause(ctx context.Context, id string) (api.Schedule, error) {
 	return s, c.do(ctx, http.MethodPost, "/v1/schedules/"+url.PathEscape(id)+"/pause", nil, &s)
 }
 
+// PauseUntil pauses a schedule until a time, with a note for people, and returns
+// it. A zero time is until a resume.
+func (c *Client) PauseUntil(ctx context.Context, id string, until time.Time, note string) (api.Schedule, error) {
+	in := map[string]string{}
+	if !until.IsZero() {
+		in["until"] = formatTime(until)
+	}
+	if note != "" {
+		in["note"] = note
+	}
+	var s api.Schedule
+	return s, c.do(ctx, http.MethodPost, "/v1/schedules/"+url.PathEscape(id)+"/pause", in, &s)
+}
+
 // Resume resumes a schedule and returns it. Resuming it twice is no error.
 func (c *Client) Resume(ctx context.Context, id string) (api.Schedule, error) {
 	var s api.Schedule

@@ -25,24 +25,32 @@ WITH locked AS MATERIALIZED (
   UPDATE schedules AS s
   SET name = $7::TEXT, spec = $8::TEXT, time_zone = $9::TEXT, anchor = $10::TIMESTAMPTZ, queue = $11::TEXT, payload = $12::JSONB,
       misfire = $31::TEXT, misfire_grace = $13::INTERVAL, overlap = $14::TEXT, spread = $15::INTERVAL, timeout = $16::INTERVAL, max_attempts = $17::INT4,
-      exact = $34::BOOL, dst_gap = $32::TEXT, dst_overlap = $33::TEXT, catch_up_within = $35::INTERVAL, labels = $36::JSONB, paused = $18::BOOL, version = s.version + 1, updated_at = now()
+      exact = $34::BOOL, dst_gap = $32::TEXT, dst_overlap = $33::TEXT, catch_up_within = $35::INTERVAL, labels = $36::JSONB, rules = $41::JSONB, paused = $18::BOOL, version = s.version + 1, updated_at = now()
   FROM locked AS l
   WHERE s.region = $1 AND s.id = l.id
   RETURNING s.id
 ), moved AS (
   UPDATE timers AS t
-  SET fire_at = CASE WHEN $19::TIMESTAMPTZ IS NULL THEN t.fire_at ELSE GREATEST($19::TIMESTAMPTZ, now()) END,
+  SET fire_at = CASE
+        WHEN $19::TIMESTAMPTZ IS NULL THEN t.fire_at
+        WHEN NOT l.busy AND $22::TIMESTAMPTZ IS NOT NULL AND $37::INT8 <= 1 THEN TIMESTAMPTZ '9999-01-01 00:00:00+00'
+        ELSE GREATEST($19::TIMESTAMPTZ, now()) END,
       done = CASE WHEN $19::TIMESTAMPTZ IS NULL THEN t.done ELSE $20::TIMESTAMPTZ END,
       last_run = CASE WHEN l.busy THEN t.last_run ELSE COALESCE($22::TIMESTAMPTZ, t.last_run) END,
       open_from = CASE WHEN l.busy OR $22::TIMESTAMPTZ IS NULL THEN t.open_from END,
       parked = CASE WHEN $19::TIMESTAMPTZ IS NULL THEN t.parked ELSE false END,
+      runs_left = CASE WHEN l.busy OR $22::TIMESTAMPTZ IS NULL THEN $37::INT8 ELSE $37::INT8 - 1 END,
+      purge_at = CASE
+        WHEN $19::TIMESTAMPTZ IS NULL THEN CASE WHEN t.purge_at IS NULL THEN NULL ELSE now() + $38::INTERVAL END
+        WHEN $19::TIMESTAMPTZ >= TIMESTAMPTZ '9999-01-01 00:00:00+00'
+          OR NOT l.busy AND $22::TIMESTAMPTZ IS NOT NULL AND $37::INT8 <= 1 THEN now() + $38::INTERVAL END,
       fence = t.fence + 1
   FROM locked AS l
   WHERE t.region = $1 AND t.shard = l.shard AND t.fire_at = l.fire_at AND t.schedule_id = l.id
   RETURNING t.region, t.shard, t.schedule_id, t.tenant_id, t.fence, l.busy, l.covers_from
 ), settled AS (
   INSERT INTO runs (region, schedule_id, scheduled_for, tenant_id, shard, state, cause, reason, range_from, range_count,
-                    queue, max_attempts, fence, wake_at, queued_at, covers_from, covers_to, created_at, finished_at)
+                    queue, max_attempts, fence, wake_at, queued_at, covers_from, covers_to, created_at, finished_at, payload, late_at)
   SELECT m.region, m.schedule_id, r.scheduled_for, m.tenant_id, m.shard,
          CASE WHEN m.busy OR r.skipped THEN 'skipped' ELSE 'queued' END,
          r.cause,
@@ -54,10 +62,11 @@ WITH locked AS MATERIALIZED (
          CASE WHEN m.busy OR r.skipped OR $21::TEXT = 'allow' THEN NULL ELSE m.covers_from END,
          CASE WHEN m.busy OR r.skipped OR $21::TEXT = 'allow' THEN NULL ELSE r.scheduled_for END,
          now(),
-         CASE WHEN m.busy OR r.skipped THEN now() END
+         CASE WHEN m.busy OR r.skipped THEN now() END,
+         r.payload::JSONB, r.late_at
   FROM moved AS m
-  CROSS JOIN unnest($23::TIMESTAMPTZ[], $24::TIMESTAMPTZ[], $25::INT8[], $26::BOOL[], $27::TEXT[], $28::TEXT[], $29::TEXT[], $30::INT4[])
-       AS r(scheduled_for, range_from, range_count, skipped, cause, reason, queue, max_attempts)
+  CROSS JOIN unnest($23::TIMESTAMPTZ[], $24::TIMESTAMPTZ[], $25::INT8[], $26::BOOL[], $27::TEXT[], $28::TEXT[], $29::TEXT[], $30::INT4[], $39::TEXT[], $40::TIMESTAMPTZ[])
+       AS r(scheduled_for, range_from, range_count, skipped, cause, reason, queue, max_attempts, payload, late_at)
   ON CONFLICT (region, schedule_id, scheduled_for) DO NOTHING
   RETURNING scheduled_for
 )

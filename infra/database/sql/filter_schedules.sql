@@ -5,7 +5,7 @@
 WITH matched AS MATERIALIZED (
   SELECT s.id
   FROM (
-    SELECT i.id, i.name, i.queue, i.paused, i.labels
+    SELECT i.id, i.name, i.queue, i.paused, i.labels, i.rules
     FROM schedules AS i
     WHERE i.region = $1 AND i.tenant_id = $2::UUID AND i.deleted_at IS NULL AND i.id > $3::UUID
     ORDER BY i.id
@@ -18,7 +18,7 @@ WITH matched AS MATERIALIZED (
     LIMIT 1
   ) AS t
   WHERE ($5::TEXT[] IS NULL
-         OR CASE WHEN s.paused THEN 'paused' WHEN t.fire_at >= TIMESTAMPTZ '9999-01-01 00:00:00+00' THEN 'completed' ELSE 'active' END = ANY ($5::TEXT[]))
+         OR CASE WHEN s.paused AND COALESCE((s.rules->>'paused_until')::TIMESTAMPTZ > now(), true) THEN 'paused' WHEN t.fire_at >= TIMESTAMPTZ '9999-01-01 00:00:00+00' THEN 'completed' ELSE 'active' END = ANY ($5::TEXT[]))
     AND ($6::TEXT = '' OR s.queue = $6::TEXT)
     AND left(s.name, length($7::TEXT)) = $7::TEXT
     AND s.labels @> $8::JSONB

@@ -2,25 +2,25 @@
 -- Index: runs_pkey and schedules_pkey by key.
 -- Invariants: one delivery gets a run; a delivery sent again recognizes its own
 -- row by its token and counts no second attempt; a deleted schedule starts
--- nothing; a run whose schedule names another queue now goes there instead.
+-- nothing, nor does a run that is too late; a run whose schedule names another queue now goes there instead.
 -- The conditions on m.fence that are always true keep PostgreSQL's planner,
 -- whatever its statistics, from reading all runs instead of looking these up.
 WITH moved AS (
   UPDATE runs AS r
-  SET state = CASE WHEN r.state = 'running' THEN 'running' WHEN m.gone THEN 'canceled' WHEN m.queue <> r.queue THEN 'queued' ELSE 'running' END,
-      reason = CASE WHEN r.state = 'queued' AND m.gone THEN 'deleted' ELSE r.reason END,
-      queue = CASE WHEN r.state = 'running' OR m.gone THEN r.queue ELSE m.queue END,
-      attempt = CASE WHEN r.state = 'running' OR m.gone OR m.queue <> r.queue THEN r.attempt ELSE r.attempt + 1 END,
+  SET state = CASE WHEN r.state = 'running' THEN 'running' WHEN m.gone OR r.late_at < now() THEN 'canceled' WHEN m.queue <> r.queue THEN 'queued' ELSE 'running' END,
+      reason = CASE WHEN r.state = 'queued' AND m.gone THEN 'deleted' WHEN r.state = 'queued' AND r.late_at < now() THEN 'late' ELSE r.reason END,
+      queue = CASE WHEN r.state = 'running' OR m.gone OR r.late_at < now() THEN r.queue ELSE m.queue END,
+      attempt = CASE WHEN r.state = 'running' OR m.gone OR r.late_at < now() OR m.queue <> r.queue THEN r.attempt ELSE r.attempt + 1 END,
       wake_at = CASE
         WHEN r.state = 'running' THEN now() + $2::INTERVAL
-        WHEN m.gone THEN NULL
+        WHEN m.gone OR r.late_at < now() THEN NULL
         WHEN m.queue <> r.queue THEN now()
         ELSE now() + $2::INTERVAL END,
       fence = m.fence + 1,
       holder = m.token,
-      version = CASE WHEN m.gone THEN r.version ELSE m.version END,
-      started_at = CASE WHEN r.state = 'running' OR m.gone OR m.queue <> r.queue THEN r.started_at ELSE now() END,
-      finished_at = CASE WHEN r.state = 'queued' AND m.gone THEN now() ELSE r.finished_at END
+      version = CASE WHEN m.gone OR r.state = 'queued' AND r.late_at < now() THEN r.version ELSE m.version END,
+      started_at = CASE WHEN r.state = 'running' OR m.gone OR r.late_at < now() OR m.queue <> r.queue THEN r.started_at ELSE now() END,
+      finished_at = CASE WHEN r.state = 'queued' AND (m.gone OR r.late_at < now()) THEN now() ELSE r.finished_at END
   FROM (
     SELECT u.schedule_id, u.scheduled_for, u.fence, u.token, s.name, s.queue, s.payload, s.timeout, s.version,
            s.id IS NULL OR s.deleted_at IS NOT NULL AS gone

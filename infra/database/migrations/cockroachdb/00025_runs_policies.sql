@@ -1,0 +1,3 @@
+-- +goose NO TRANSACTION
+-- +goose Up
+ALTER TABLE runs ADD COLUMN late_at TIMESTAMPTZ NULL;
