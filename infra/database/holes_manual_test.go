@@ -32,7 +32,27 @@ func manualHoles() []hole {
 			name: "C06_asked_to_cancel_is_not_retried", scenario: retryOfACanceledRun,
 			guards: []mutation{{file: "cancel_run", guard: "cancel_requested = true,", instead: "cancel_requested = false,"}},
 		},
+		{
+			name: "C06_cancel_while_it_is_started", scenario: cancelWhileStarted,
+			stall: stalling("start", "LEFT JOIN schedules AS s ON s.region = $1 AND s.id = u.schedule_id\n"),
+			// The state and the fence are enough each.
+			guards: []mutation{{file: "start", guard: "(r.state = 'queued' AND r.fence = m.fence OR", instead: "(r.state <> 'running' AND r.fence <= m.fence + 1 OR"}},
+		},
+		{
+			name: "C06_cancel_while_it_is_swept", scenario: cancelWhileSwept, stall: sleeping("sweep", "due", "d"),
+			guards: []mutation{{file: "sweep", guard: "WHEN r.cancel_requested THEN 'canceled'", instead: "WHEN false THEN 'canceled'"}},
+		},
+		{
+			name: "C06_cancel_while_it_fails", scenario: cancelWhileFailing,
+			stall:  stalling("finish", "AS f(schedule_id, scheduled_for, fence, state, reason, delay_ms, result, error)\n"),
+			guards: []mutation{{file: "finish", guard: "WHEN r.cancel_requested THEN 'canceled'", instead: "WHEN false THEN 'canceled'"}},
+		},
 	}
+}
+
+// stalling makes what ends with from arrive late, as sleeping does.
+func stalling(file, from string) *mutation {
+	return &mutation{file: file, guard: from, instead: from + "CROSS JOIN (SELECT pg_sleep(0.4)) AS stall\n"}
 }
 
 func requestFor(text string) core.Request {
@@ -125,6 +145,60 @@ func retryOfACanceledRun(w *world) string {
 	w.finish(held(st), core.RunRetrying)
 	if got := w.run(c.Key); len(beats) != 1 || !beats[0].CancelRequested || got.State != core.RunCanceled || got.Reason != core.ReasonRequested {
 		return fmt.Sprintf("a run that was asked to end is %s, %s; its holder was told: %+v", got.State, got.Reason, beats)
+	}
+	return ""
+}
+
+// cancelWhileStarted: start has taken its snapshot, cancel ends the run and is
+// answered, start goes on.
+func cancelWhileStarted(w *world) string {
+	c := w.claimed(nil)
+	var started []core.Started
+	var wg sync.WaitGroup
+	wg.Go(func() { started = w.start(delivery(c), time.Minute) })
+	w.waitAsleep()
+	got, err := w.db.CancelRun(w.ctx, w.tenant, c.Key)
+	w.must(err)
+	wg.Wait()
+	if now := w.run(c.Key); len(started) > 0 || now.State != got.State {
+		return fmt.Sprintf("a run whose cancel was answered with %s was started, and is %s", got.State, now.State)
+	}
+	return ""
+}
+
+// cancelWhileSwept: the sweep reads a run whose lease has ended, a cancel is asked
+// for and answered, the sweep goes on.
+func cancelWhileSwept(w *world) string {
+	c := w.claimed(nil)
+	w.start(delivery(c), time.Minute)
+	w.expire()
+	var swept error
+	var wg sync.WaitGroup
+	wg.Go(func() { _, swept = w.trySweep() })
+	w.waitAsleep()
+	_, err := w.db.CancelRun(w.ctx, w.tenant, c.Key)
+	w.must(err)
+	wg.Wait()
+	if got := w.run(c.Key); swept != nil || got.State != core.RunCanceled || got.Reason != core.ReasonRequested {
+		return fmt.Sprintf("a run that was asked to end and lost its holder is %s, %s: %v", got.State, got.Reason, swept)
+	}
+	return ""
+}
+
+// cancelWhileFailing: an attempt's failure is on its way while a cancel is asked
+// for and answered.
+func cancelWhileFailing(w *world) string {
+	c := w.claimed(nil)
+	st := w.start(delivery(c), time.Minute)[0]
+	var finished error
+	var wg sync.WaitGroup
+	wg.Go(func() { _, finished = w.tryFinish(held(st), core.RunRetrying) })
+	w.waitAsleep()
+	_, err := w.db.CancelRun(w.ctx, w.tenant, c.Key)
+	w.must(err)
+	wg.Wait()
+	if got := w.run(c.Key); finished != nil || got.State != core.RunCanceled || got.Reason != core.ReasonRequested {
+		return fmt.Sprintf("a run that was asked to end and failed is %s, %s: %v", got.State, got.Reason, finished)
 	}
 	return ""
 }

@@ -59,13 +59,17 @@ func (d *DB) CancelRun(ctx context.Context, tenant uuid.UUID, key core.RunKey) (
 	if rows, err = query[runRow](ctx, d, "get_run", args...); err != nil {
 		return core.Run{}, err
 	}
-	switch {
-	case len(rows) == 0:
+	if len(rows) == 0 {
 		return core.Run{}, core.ErrNotFound
-	case core.RunState(rows[0].State) != core.RunCanceled:
-		return d.run(rows[0]), core.ErrRunFinal
 	}
-	return d.run(rows[0]), nil
+	switch r := d.run(rows[0]); {
+	case r.State == core.RunCanceled:
+		return r, nil
+	case !r.State.Final(): // it was made between the two statements
+		return core.Run{}, core.ErrNotFound
+	default:
+		return r, core.ErrRunFinal
+	}
 }
 
 // Reserve implements core.ScheduleStore.
