@@ -35,7 +35,10 @@ type Error struct {
 	// Place is the part of a text field that Message is about; nil for any other
 	// error.
 	Place *Place
-	Err   error
+	// Current is what the thing is by now where that is the reason: its version,
+	// or the state of a run. Empty for any other error.
+	Current string
+	Err     error
 }
 
 // Place is the part of a text that was refused, for programs that show it where
@@ -77,7 +80,7 @@ var (
 	// ErrRunLive answers a trigger while a run is alive and the schedule's
 	// overlap policy does not allow two.
 	ErrRunLive = &Error{Code: CodeConflict, Kind: "run_live", Message: "a run of this schedule is alive; wait for it or set overlap to allow"}
-	// ErrRunFinal answers a cancel of a run that has ended.
+	// ErrRunFinal answers a cancel of a run that has ended otherwise.
 	ErrRunFinal = &Error{Code: CodeConflict, Kind: "run_final", Message: "the run has ended; its state tells how"}
 	// ErrSlotClaimed answers an exception for a slot that has been dealt with.
 	ErrSlotClaimed = &Error{Code: CodeConflict, Kind: "slot_claimed", Field: "slot", Message: "has been dealt with, or is due; exceptions are for slots to come"}

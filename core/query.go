@@ -73,8 +73,6 @@ type Reservation struct {
 	Request
 	// At is when the key was reserved, by the database's clock.
 	At time.Time
-	// Fresh is set when this call reserved it.
-	Fresh bool
 	// Slot is that of the manual run that was made under it; zero if none was.
 	Slot time.Time
 }

@@ -316,8 +316,8 @@ type ScheduleStore interface {
 	// same statement.
 	Trigger(ctx context.Context, tenant uuid.UUID, m Manual) (Run, error)
 	// CancelRun ends a waiting run and asks a running one to end, and returns it;
-	// sent again it changes nothing. ErrNotFound; ErrRunFinal for one that ended
-	// otherwise.
+	// sent again it changes nothing. ErrNotFound; ErrRunFinal, with the run, for one
+	// that ended otherwise.
 	CancelRun(ctx context.Context, tenant uuid.UUID, key RunKey) (Run, error)
 	// Reserve keeps an idempotency key for ReservationTTL and returns what it is
 	// reserved for: this request, or an earlier one.

@@ -114,6 +114,7 @@ func humaConfig(version string) huma.Config {
 	// Answers may gain fields; ScheduleInput says of itself that it takes none.
 	c.AllowAdditionalPropertiesByDefault = true
 	c.Transformers = []huma.Transformer{ownProblem}
+	c.OnAddOperation = []huma.AddOpFunc{describeHeaders}
 	c.Info.Description = "Cron as a service. Durations are strings such as 90s, 15m or 3d, times RFC 3339 in UTC."
 	c.Components.SecuritySchemes = map[string]*huma.SecurityScheme{
 		keyScheme: {Type: "http", Scheme: "bearer", Description: "An API key: fp_..."},
@@ -172,6 +173,9 @@ func handle[I, O any](a *api, o operation, do func(context.Context, uuid.UUID, *
 	o.Responses["default"] = &huma.Response{
 		Description: "A problem",
 		Content:     map[string]*huma.MediaType{problemType: {Schema: problem}},
+		Headers: map[string]*huma.Header{"Retry-After": {
+			Description: "After how many seconds to come again, of unavailable and rate_limited.", Schema: &huma.Schema{Type: huma.TypeInteger},
+		}},
 	}
 	if o.RequestBody != nil {
 		o.Middlewares = append(o.Middlewares, a.requireJSON)
@@ -179,7 +183,7 @@ func handle[I, O any](a *api, o operation, do func(context.Context, uuid.UUID, *
 		o.SkipValidateBody = true
 	}
 	if o.scope != "" {
-		o.Middlewares = append(huma.Middlewares{a.require(o.scope, o.anew)}, o.Middlewares...)
+		o.Middlewares = append(huma.Middlewares{a.require(o.scope, o.anew), a.checkOnce}, o.Middlewares...)
 		o.RejectUnknownQueryParameters = true // a probe may carry anything
 		o.Security = []map[string][]string{{keyScheme: {o.scope}}}
 	}

@@ -60,7 +60,10 @@ type (
 		KeyHeader
 		RawBody []byte
 	}
-	batchOutput struct{ Body BatchResult }
+	batchOutput struct {
+		ReplayHeader
+		Body BatchResult
+	}
 )
 
 func (a *api) addBatch() {
@@ -69,7 +72,8 @@ func (a *api) addBatch() {
 		Summary: "Create or put up to 1,000 schedules",
 		Description: "The body has at most 8 MiB. The items are taken as if each were sent by itself, in order, and each has its own outcome: " +
 			"a wrong one does not stop the others, and the answer is 200. Only a batch that cannot be read, or of which nothing could be decided, fails as a whole. " +
-			"In mode put it may be sent again at any time, and in mode create with the same Idempotency-Key; without one, items that are there already are then refused with name_taken.",
+			"In mode put it may be sent again at any time, and in mode create with the same Idempotency-Key: what it made is found then, renamed or not, " +
+			"and not made again if it was deleted (already_deleted). Without a key, items that are there already are refused with name_taken.",
 		RequestBody: a.batchBody(), BodyReadTimeout: requestTimeout,
 	}}, a.batch)
 }
@@ -134,16 +138,29 @@ func (a *api) batch(ctx context.Context, tenant uuid.UUID, in *batchInput) (*bat
 	if failure != nil {
 		report(ctx, http.MethodPost, failure) // one of them is enough for the log
 	}
-	return &batchOutput{count(answer)}, nil
+	return &batchOutput{showReplayed(replayed(results)), count(answer)}, nil
+}
+
+// replayed reports whether a batch made nothing new, and had made something when it
+// was sent before.
+func replayed(results []schedules.Result) bool {
+	again := false
+	for _, r := range results {
+		if r.Err == nil && !r.Again && r.Outcome != schedules.Unchanged {
+			return false
+		}
+		again = again || r.Again && r.Err == nil
+	}
+	return again
 }
 
 // batchOptions says what the batch asks for; under an idempotency key the ids of
 // what it makes are those of the first time.
 func (a *api) batchOptions(ctx context.Context, tenant uuid.UUID, in *batchInput, b decodedBatch) (schedules.ManyOptions, error) {
 	o := schedules.ManyOptions{Put: b.put, DryRun: b.dryRun}
-	request, err := in.request("POST "+batchPath, in.RawBody)
-	if err != nil || request == nil || b.dryRun {
-		return o, err
+	request := in.request("POST "+batchPath, in.RawBody)
+	if request == nil || b.dryRun {
+		return o, nil
 	}
 	origin, err := a.service.Reserve(ctx, tenant, *request)
 	o.ID = origin.ID

@@ -79,7 +79,8 @@ func (a *api) addKeys() {
 	handle(a, operation{scope: scopeAdmin, anew: true, Operation: huma.Operation{
 		OperationID: "createKey", Method: http.MethodPost, Path: "/v1/keys", Tags: tags,
 		Summary: "Make an API key", DefaultStatus: http.StatusCreated,
-		Description: "Its secret is in the answer and nowhere else. The key belongs to the tenant of the one that asks.",
+		Description: "Its secret is in the answer and nowhere else, so an Idempotency-Key cannot bring it again: revoke a key whose answer was lost. " +
+			"The key belongs to the tenant of the one that asks.",
 		RequestBody: &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{mediaJSON: {Schema: schema}}},
 	}}, a.createKey)
 	handle(a, operation{scope: scopeAdmin, anew: true, Operation: huma.Operation{

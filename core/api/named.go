@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"errors"
 	"net/http"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -115,13 +114,6 @@ func (a *api) put(ctx context.Context, tenant uuid.UUID, in *putInput) (*putOutp
 	if err != nil {
 		return nil, err
 	}
-	if in.IfMatch != "" { // what is not there has no version
-		if _, err := a.service.GetNamed(ctx, tenant, in.Name); errors.Is(err, core.ErrNotFound) {
-			return nil, noVersion()
-		} else if err != nil {
-			return nil, err
-		}
-	}
 	got, outcome, err := a.service.If(match).Put(ctx, tenant, body.Fields, dryRun)
 	if err != nil {
 		return nil, asSent(err, body)
@@ -137,10 +129,6 @@ func (a *api) put(ctx context.Context, tenant uuid.UUID, in *putInput) (*putOutp
 		out.Status, out.Location = http.StatusCreated, "/v1/schedules/"+out.Body.ID
 	}
 	return out, nil
-}
-
-func noVersion() error {
-	return &core.Error{Code: core.CodePrecondition, Kind: "version_mismatch", Field: "If-Match", Message: "there is no schedule of this name"}
 }
 
 // decodePut reads the body that makes the schedule of a name what it says.

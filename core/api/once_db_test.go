@@ -1,10 +1,13 @@
 package api_test
 
 import (
+	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -70,10 +73,25 @@ func TestBatchAgain(t *testing.T) {
 		in := map[string]any{"items": []api.ScheduleInput{daily("0"), daily("1"), daily("2")}}
 		first := want[api.BatchResult](s, s.send("POST", "/v1/schedules/batch", in, "Idempotency-Key", "b"), 200)
 		again := want[api.BatchResult](s, s.send("POST", "/v1/schedules/batch", in, "Idempotency-Key", "b"), 200)
-		for i := range first.Items {
-			if first.Items[i].ID == "" || first.Items[i].ID != again.Items[i].ID || again.Items[i].Problem != nil {
-				s.Errorf("item %d: %+v, then %+v", i, first.Items[i], again.Items[i])
+		if diff := cmp.Diff(first, again); diff != "" || first.Created != 3 {
+			s.Error(diff)
+		}
+		path := "/v1/schedules/"
+		want[api.Schedule](s, s.send("PATCH", path+first.Items[0].ID, `{"name":"renamed"}`), 200)
+		want[api.Schedule](s, s.send("PATCH", path+first.Items[1].ID, `{"name":"renamed too"}`), 200)
+		other := s.create(daily("1"))
+		if w := s.send("DELETE", path+first.Items[2].ID, nil); w.Code != 204 {
+			s.Fatal(w.Body)
+		}
+		w := s.send("POST", "/v1/schedules/batch", in, "Idempotency-Key", "b")
+		again = want[api.BatchResult](s, w, 200)
+		for i := range 2 {
+			if again.Items[i].ID != first.Items[i].ID || again.Items[i].ID == other.ID || again.Items[i].Status != 201 {
+				s.Errorf("item %d, renamed since: %+v", i, again.Items[i])
 			}
+		}
+		if p := again.Items[2].Problem; p == nil || p.Code != "already_deleted" || w.Header().Get("Idempotency-Replayed") != "true" {
+			s.Errorf("item 2, deleted since: %+v", again.Items[2])
 		}
 		if list := want[api.List[api.Schedule]](s, s.send("GET", "/v1/schedules", nil), 200); len(list.Items) != 3 {
 			s.Errorf("%d schedules", len(list.Items))
@@ -99,11 +117,16 @@ func TestVersionsThatAreDemanded(t *testing.T) {
 		if r := edit(`{"timeout":"1m"}`, first); r.StatusCode != 200 || r.Header.Get("ETag") != `"2"` {
 			s.Errorf("the first, sent again: %d %s", r.StatusCode, r.Header.Get("ETag"))
 		}
-		p := problem(s, s.send("PATCH", path, `{"timeout":"2m"}`, "If-Match", first), 412)
-		if diff := cmp.Diff([]string{"version_mismatch", "If-Match", "the schedule has version 2; read it again, and decide anew"}, []string{p.Code, p.Field, p.Detail}); diff != "" {
+		w = s.send("PATCH", path, `{"timeout":"2m"}`, "If-Match", first)
+		p := problem(s, w, 412)
+		told := []string{p.Code, p.Field, p.Detail, p.Current, w.Header().Get("ETag")}
+		if diff := cmp.Diff([]string{"version_mismatch", "If-Match", "the schedule has version 2; read it again, and decide anew", "2", `"2"`}, told); diff != "" {
 			s.Error(diff)
 		}
-		for tag, status := range map[string]int{`*`: 200, `"2"`: 200, `"1", "2"`: 200, `W/"2"`: 412, `"3"`: 412, `"02"`: 412, `"x"`: 412, `2`: 422, `"`: 422, `"1" "2"`: 422, `,`: 422} {
+		for tag, status := range map[string]int{
+			`*`: 200, `"2"`: 200, `"1", "2"`: 200, `W/"1" ,"2"`: 200, `"a,b","2"`: 200, `W/"2"`: 412, `"3"`: 412, `"02"`: 412, `"x"`: 412, `"1,2"`: 412, `""`: 412,
+			`2`: 422, `"`: 422, `"1" "2"`: 422, `,`: 422, `"2",`: 422, `"2", *`: 422, `W/2`: 422, "": 422, " ": 422,
+		} {
 			if r := edit(`{}`, tag); r.StatusCode != status {
 				s.Errorf("If-Match %s: %d, want %d", tag, r.StatusCode, status)
 			}
@@ -115,14 +138,89 @@ func TestVersionsThatAreDemanded(t *testing.T) {
 		}
 		whole := `{"spec":"@daily","job":{"queue":"test"}}`
 		problem(s, s.send("PUT", "/v1/schedules/by-name/a", whole, "If-Match", `"1"`), 412)
+		problem(s, s.send("PUT", "/v1/schedules/by-name/a?dry_run=true", whole, "If-Match", `"1"`), 412)
 		problem(s, s.send("PUT", "/v1/schedules/by-name/none", whole, "If-Match", `"1"`), 412)
-		want[api.PutResult](s, s.send("PUT", "/v1/schedules/by-name/a", whole, "If-Match", `"2"`), 200)
+		problem(s, s.send("PUT", "/v1/schedules/by-name/none", whole, "If-Match", `*`), 412)
+		for range 2 { // sent again it finds its own work
+			want[api.PutResult](s, s.send("PUT", "/v1/schedules/by-name/a", whole, "If-Match", `"2"`), 200)
+		}
+		problem(s, s.send("PUT", "/v1/schedules/by-name/a", whole, "If-Match", `"1"`), 412) // equal, and yet not what was read
+		want[api.PutResult](s, s.send("PUT", "/v1/schedules/by-name/a", whole, "If-Match", `*`), 200)
 		want[api.Schedule](s, s.send("POST", path+"/pause", nil, "If-Match", `"3"`), 200)
 		want[api.Schedule](s, s.send("POST", path+"/pause", nil, "If-Match", `"3"`), 200)
 		if w := s.send("DELETE", path, nil, "If-Match", `"4"`); w.Code != 204 {
 			s.Errorf("delete: %s", w.Body)
 		}
 	})
+}
+
+// TestLostUpdate: of many who edit what they read at the same time, one is answered
+// with success, and the others know that they were late.
+func TestLostUpdate(t *testing.T) {
+	t.Parallel()
+	eachStore(t, func(s *server) {
+		made := s.create(daily("a"))
+		path := "/v1/schedules/" + made.ID
+		answers := make([]*httptest.ResponseRecorder, 8)
+		var wg sync.WaitGroup
+		for i := range answers {
+			wg.Go(func() {
+				answers[i] = s.send("PATCH", path, fmt.Sprintf(`{"max_attempts":%d}`, 10+i), "If-Match", `"1"`)
+			})
+		}
+		wg.Wait()
+		got := want[api.Schedule](s, s.send("GET", path, nil), 200)
+		won := 0
+		for i, w := range answers {
+			if w.Code == 200 {
+				won++
+				if edited := want[api.Schedule](s, w, 200); edited.MaxAttempts != 10+i || got.MaxAttempts != 10+i {
+					s.Errorf("edit %d was answered with %d, and %d is stored", i, edited.MaxAttempts, got.MaxAttempts)
+				}
+				continue
+			}
+			problem(s, w, 412)
+		}
+		if won != 1 || got.Version != 2 {
+			s.Errorf("%d of %d edits of version 1 won; now it is %d", won, len(answers), got.Version)
+		}
+	})
+}
+
+// TestHeadersThatSayNothing: a key or a tag that is there and says nothing, or two
+// things, is refused on every route that changes something.
+func TestHeadersThatSayNothing(t *testing.T) {
+	t.Parallel()
+	eachStore(t, func(s *server) {
+		made := s.create(daily("a"))
+		for _, path := range []string{"", "/batch", "/" + made.ID + "/pause", "/" + made.ID + "/resume", "/" + made.ID + "/trigger"} {
+			for name, values := range map[string][]string{"Idempotency-Key": {""}, "If-Match": {"", " "}} {
+				if p := s.sendLines("POST", "/v1/schedules"+path, name, values); p.Code != 422 || !strings.Contains(p.Body.String(), name) {
+					s.Errorf("%s %s: %q: %d %s", path, name, values, p.Code, p.Body)
+				}
+			}
+			if p := s.sendLines("POST", "/v1/schedules"+path, "Idempotency-Key", []string{"a", "b"}); p.Code != 422 {
+				s.Errorf("%s: two keys: %d", path, p.Code)
+			}
+		}
+		if w := s.sendLines("POST", "/v1/schedules/"+made.ID+"/pause", "If-Match", []string{`"7"`, `"1"`}); w.Code != 200 {
+			s.Errorf("two lines of tags: %s", w.Body)
+		}
+		if w := s.send("POST", "/v1/schedules/"+made.ID+"/resume", nil, "Idempotency-Key", "k"); w.Code != 200 {
+			s.Errorf("a key where it changes nothing: %s", w.Body)
+		}
+	})
+}
+
+// sendLines sends a header in several lines, without a body.
+func (s *server) sendLines(method, path, name string, values []string) *httptest.ResponseRecorder {
+	s.Helper()
+	r := httptest.NewRequestWithContext(s.Context(), method, path, nil)
+	r.Header.Set("Authorization", "Bearer "+s.key)
+	r.Header[name] = values
+	w := httptest.NewRecorder()
+	s.ServeHTTP(w, r)
+	return w
 }
 
 // TestPayloadForOneRun: a manual run may have a payload of its own, and nothing
@@ -161,6 +259,25 @@ func TestCancel(t *testing.T) {
 			}
 		}
 		want[api.Run](s, s.send("POST", trigger, nil), 202) // nothing is alive any more
+		skipped := s.skipped()
+		if p := problem(s, s.send("POST", "/v1/runs/"+skipped.ID+"/cancel", nil), 409); p.Code != "run_final" || p.Current != skipped.State || skipped.State != "skipped" {
+			s.Errorf("a %s run: %+v", skipped.State, p)
+		}
 		problem(s, s.send("POST", "/v1/runs/"+nobodys()["run"]+"/cancel", nil), 404)
 	})
+}
+
+// skipped returns the run of a slot that passed in a pause.
+func (s *server) skipped() api.Run {
+	s.Helper()
+	past := time.Now().UTC().Add(-time.Minute).Truncate(time.Second).Format(time.RFC3339)
+	path := "/v1/schedules/" + s.create(`{"name":"late","catch_up_within":"1h","spec":"at `+past+`","job":{"queue":"test"}}`).ID
+	for _, what := range []string{"/pause", "/resume"} {
+		want[api.Schedule](s, s.send("POST", path+what, nil), 200)
+	}
+	list := want[api.List[api.Run]](s, s.send("GET", path+"/runs", nil), 200)
+	if len(list.Items) != 1 {
+		s.Fatalf("%d runs of a slot that passed in a pause", len(list.Items))
+	}
+	return list.Items[0]
 }

@@ -20,6 +20,7 @@ type openAPI struct {
 		Security   []map[string][]string
 		Parameters []struct {
 			Name   string
+			In     string
 			Schema map[string]any
 		}
 		RequestBody *struct {
@@ -33,6 +34,7 @@ type openAPI struct {
 		}
 		Responses map[string]struct {
 			Content map[string]any
+			Headers map[string]any
 		}
 	}
 	Components struct{ Schemas map[string]any }
@@ -75,6 +77,50 @@ func TestOpenAPI(t *testing.T) {
 	}
 	if strings.Contains(w.Body.String(), "ErrorModel") || strings.Contains(w.Body.String(), "$schema") || strings.Contains(w.Body.String(), "octet-stream") {
 		t.Errorf("huma's own models and links are in it: %s", w.Body)
+	}
+}
+
+// TestHeadersAreDescribed lists what each route takes and answers beside bodies.
+func TestHeadersAreDescribed(t *testing.T) {
+	t.Parallel()
+	s := newFake(t, &fakeStore{})
+	got := map[string]string{}
+	for path, methods := range want[openAPI](s, s.send("GET", "/openapi.json", nil), 200).Paths {
+		for method, o := range methods {
+			var all []string
+			for _, p := range o.Parameters {
+				if p.In == "header" {
+					all = append(all, p.Name)
+				}
+			}
+			for status, r := range o.Responses {
+				for name := range r.Headers {
+					all = append(all, status+" "+name)
+				}
+			}
+			slices.Sort(all)
+			all = slices.DeleteFunc(all, func(name string) bool { return name == "default Retry-After" })
+			if len(all) > 0 {
+				got[method+" "+path] = strings.Join(all, ", ")
+			}
+		}
+	}
+	const changed = "200 ETag, If-Match, default ETag"
+	expected := map[string]string{
+		"post /v1/schedules":                  "201 ETag, 201 Idempotency-Replayed, 201 Location, Idempotency-Key",
+		"post /v1/schedules/batch":            "200 Idempotency-Replayed, Idempotency-Key",
+		"get /v1/schedules/{id}":              "200 ETag",
+		"patch /v1/schedules/{id}":            changed,
+		"delete /v1/schedules/{id}":           "If-Match, default ETag",
+		"post /v1/schedules/{id}/pause":       changed,
+		"post /v1/schedules/{id}/resume":      changed,
+		"post /v1/schedules/{id}/trigger":     "202 Idempotency-Replayed, 202 Location, Idempotency-Key",
+		"get /v1/schedules/by-name/{name}":    "200 ETag",
+		"put /v1/schedules/by-name/{name}":    "200 ETag, 200 Location, 201 ETag, 201 Location, If-Match, default ETag",
+		"delete /v1/schedules/by-name/{name}": "If-Match, default ETag",
+	}
+	if diff := cmp.Diff(expected, got); diff != "" {
+		t.Error(diff)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"strconv"
 
 	"github.com/fencepost/fencepost/core"
 )
@@ -39,6 +40,8 @@ type Problem struct {
 	Token    string `json:"token,omitempty" doc:"The part of the field at fault, cut after 40 bytes." example:"60"`
 	Position int    `json:"position,omitempty" doc:"The position of its first byte in the field, from 1." example:"1"`
 	Hint     string `json:"hint,omitempty" doc:"What to write instead." example:"use 0 to 59"`
+	// Current is why a thing was left alone.
+	Current string `json:"current,omitempty" doc:"What the thing is by now: its version for version_mismatch, the state of the run for run_final." example:"4"`
 	// Errors lists every field at fault when they are several.
 	Errors []FieldError `json:"errors,omitempty" nullable:"false" doc:"Every field at fault, if they are several."`
 
@@ -133,7 +136,7 @@ func problemOf(err error) *Problem {
 		return internal()
 	}
 	p := newProblem(statusOf(e.Code), stableCode(e), e.Message)
-	p.Field = e.Field
+	p.Field, p.Current = e.Field, e.Current
 	if e.Place != nil {
 		p.Token, p.Position, p.Hint = e.Place.Token, e.Place.Position, e.Place.Hint
 	}
@@ -142,6 +145,10 @@ func problemOf(err error) *Problem {
 		p.with("Retry-After", "1")
 	case core.CodeUnauthorized:
 		p.with("WWW-Authenticate", challenge)
+	case core.CodePrecondition:
+		if e.Current != "" {
+			p.with("ETag", strconv.Quote(e.Current))
+		}
 	}
 	return p
 }

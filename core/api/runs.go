@@ -71,9 +71,7 @@ func (a *api) trigger(ctx context.Context, tenant uuid.UUID, in *triggerInput) (
 			return nil, err
 		}
 	}
-	if o.Request, err = in.request("POST /v1/schedules/"+in.ID+"/trigger", in.RawBody); err != nil {
-		return nil, err
-	}
+	o.Request = in.request("POST /v1/schedules/"+in.ID+"/trigger", in.RawBody)
 	run, err := a.service.Trigger(ctx, tenant, id, o)
 	if err != nil {
 		return nil, err

@@ -117,13 +117,9 @@ func (a *api) create(ctx context.Context, tenant uuid.UUID, in *createInput) (*c
 	if err != nil {
 		return nil, err
 	}
-	request, err := in.request("POST /v1/schedules", in.RawBody)
-	if err != nil {
-		return nil, err
-	}
 	var made core.Scheduled
 	again := false
-	if request == nil {
+	if request := in.request("POST /v1/schedules", in.RawBody); request == nil {
 		made, err = a.service.Create(ctx, tenant, body.Fields)
 	} else {
 		made, again, err = a.service.CreateOnce(ctx, tenant, body.Fields, *request)

@@ -282,11 +282,8 @@ func (s *Service) change(ctx context.Context, tenant, id uuid.UUID, doing string
 			return cur, nil
 		}
 		e, err := planIt(&cur, slots)
-		if !s.match.allows(cur.Schedule.Version) {
-			if err == nil && e == nil && s.match.allows(cur.Schedule.Version-1) {
-				return cur, nil // what is asked for has been done, by this very request sent before
-			}
-			return core.Scheduled{}, fmt.Errorf("%s: %w", doing, versionMismatch(cur.Schedule.Version))
+		if merr := s.match.meets(cur.Schedule.Version, err == nil && e == nil); merr != nil {
+			return core.Scheduled{}, fmt.Errorf("%s: %w", doing, merr)
 		}
 		if err != nil || e == nil {
 			return cur, err
@@ -326,8 +323,8 @@ func (s *Service) Delete(ctx context.Context, tenant, id uuid.UUID) error {
 		if err != nil {
 			return fmt.Errorf("delete schedule: %w", err)
 		}
-		if !s.match.allows(cur.Schedule.Version) {
-			return fmt.Errorf("delete schedule: %w", versionMismatch(cur.Schedule.Version))
+		if err := s.match.meets(cur.Schedule.Version, false); err != nil {
+			return fmt.Errorf("delete schedule: %w", err)
 		}
 		err = s.store.Delete(ctx, tenant, plan.Delete(&cur, slots))
 		switch {

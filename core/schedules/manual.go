@@ -136,11 +136,18 @@ func manualSlot(t time.Time) time.Time {
 }
 
 // CancelRun ends a waiting run and asks a running one to end; sent again it changes
-// nothing. core.ErrNotFound, core.ErrRunFinal.
+// nothing. core.ErrNotFound; core.ErrRunFinal with the state of one that ended
+// otherwise.
 func (s *Service) CancelRun(ctx context.Context, tenant uuid.UUID, key core.RunKey) (core.Run, error) {
 	run, err := s.store.CancelRun(ctx, tenant, key)
 	for n := 0; n < 2 && errors.Is(err, core.ErrUnknownOutcome); n++ {
 		run, err = s.store.CancelRun(ctx, tenant, key)
+	}
+	if errors.Is(err, core.ErrRunFinal) {
+		err = &core.Error{
+			Code: core.CodeConflict, Kind: core.ErrRunFinal.Kind,
+			Message: fmt.Sprintf("the run has ended: it is %s", run.State), Current: string(run.State),
+		}
 	}
 	if err != nil {
 		return core.Run{}, fmt.Errorf("cancel run: %w", err)

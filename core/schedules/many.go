@@ -33,7 +33,8 @@ type ManyOptions struct {
 	// DryRun stores nothing and answers what would be.
 	DryRun bool
 	// ID returns the id of the schedule at an index, should it be created; the
-	// same one when the request is sent again. Nil makes ids.
+	// same one when the request is sent again, which then finds what it made even
+	// if that has another name by now. Nil makes ids.
 	ID func(index int) (uuid.UUID, error)
 }
 
@@ -42,7 +43,9 @@ type ManyOptions struct {
 type Result struct {
 	Scheduled core.Scheduled
 	Outcome   Outcome
-	Err       error
+	// Again says that it was there already, created by the same request.
+	Again bool
+	Err   error
 }
 
 // Many creates or puts up to MaxMany schedules as if each were sent by itself, in
@@ -74,6 +77,8 @@ type many struct {
 	results []Result // each written by the one goroutine that has its item
 	// planned is what a dry run would have stored so far, by name.
 	planned map[string]core.Scheduled
+	// unsure is set when it is not known what a statement of this call created.
+	unsure bool
 	// held is how many schedules a dry run has taken of the tenant's quota, which
 	// it gives back.
 	held int
@@ -145,6 +150,9 @@ func (m *many) settle(ctx context.Context, items []*item) {
 			items = m.look(ctx, items)
 		}
 		items = m.create(ctx, items, looked)
+		if round > 0 && m.o.ID != nil {
+			items = m.createEach(ctx, items)
+		}
 		if len(items) == 0 {
 			return
 		}
@@ -210,22 +218,53 @@ func (m *many) find(ctx context.Context, items []*item) (map[string]core.Schedul
 
 // meet settles an item whose name a schedule has; false if it has it no more.
 func (m *many) meet(ctx context.Context, it *item, cur core.Scheduled) bool {
-	r := Result{Scheduled: cur, Outcome: Created}
 	own := cur.Schedule.ID == it.id // created by this call, or when it was sent before
+	r := Result{Scheduled: cur, Outcome: Created, Again: own && !m.unsure}
 	switch {
 	case m.o.Put:
 		r.Scheduled, r.Outcome, r.Err = m.replace(ctx, cur, it.fields, m.o.DryRun)
 		if own && r.Outcome == Unchanged {
 			r.Outcome = Created
 		}
-	case !own:
-		r = Result{Err: core.ErrNameTaken}
+		r.Again = r.Again && r.Outcome == Created
+	case own:
+	default:
+		r = m.taken(ctx, it)
 	}
 	if errors.Is(r.Err, errRenamed) || errors.Is(r.Err, core.ErrNotFound) {
 		return false
 	}
 	m.results[it.index] = r
 	return true
+}
+
+// taken is the result of an item whose name another schedule has: it may have been
+// created when the request was sent before, and renamed since.
+func (m *many) taken(ctx context.Context, it *item) Result {
+	if m.o.ID != nil {
+		made, err := m.store.Get(ctx, m.tenant, it.id)
+		if !errors.Is(err, core.ErrNotFound) {
+			return Result{Scheduled: made, Outcome: Created, Again: err == nil, Err: err}
+		}
+	}
+	return Result{Err: core.ErrNameTaken}
+}
+
+// createEach settles the items that two rounds could not: their ids are taken, by
+// what the request made when it was sent before and what has been renamed or
+// deleted since. It returns those whose names are taken all the same.
+func (m *many) createEach(ctx context.Context, items []*item) []*item {
+	var group errgroup.Group
+	group.SetLimit(writesAtOnce)
+	for _, it := range items {
+		group.Go(func() error {
+			made, again, err := m.once(ctx, m.tenant, it.id, it.fields)
+			m.results[it.index] = Result{Scheduled: made, Outcome: Created, Again: again, Err: err}
+			return nil
+		})
+	}
+	_ = group.Wait() // the results have the errors
+	return slices.DeleteFunc(items, func(it *item) bool { return !errors.Is(m.results[it.index].Err, core.ErrNameTaken) })
 }
 
 // create creates the items and returns those whose name or id was taken, and
@@ -261,7 +300,8 @@ func (m *many) create(ctx context.Context, items []*item, looked bool) []*item {
 		m.held += granted
 		return nil
 	}
-	made, failed := m.createAll(ctx, all)
+	made, failed, unsure := m.createAll(ctx, all)
+	m.unsure = m.unsure || unsure
 	m.quota.settle(m.tenant, granted, len(made))
 	for _, n := range all {
 		it := byID[n.Schedule.ID]
@@ -298,9 +338,10 @@ func (m *many) plan(it *item) (core.NewSchedule, error) {
 }
 
 // createAll stores new schedules and says which it made and which it could not
-// store. A statement of unknown outcome is sent again, which makes nothing twice;
-// one with a value that the database refuses is halved until that is found.
-func (s *Service) createAll(ctx context.Context, all []core.NewSchedule) (made map[uuid.UUID]bool, failed map[uuid.UUID]error) {
+// store. A statement of unknown outcome is sent again, which makes nothing twice
+// but leaves it unsure what was made; one with a value that the database refuses is
+// halved until that is found.
+func (s *Service) createAll(ctx context.Context, all []core.NewSchedule) (made map[uuid.UUID]bool, failed map[uuid.UUID]error, unsure bool) {
 	made, failed = map[uuid.UUID]bool{}, map[uuid.UUID]error{}
 	for parts := [][]core.NewSchedule{all}; len(parts) > 0; {
 		part := parts[len(parts)-1]
@@ -308,7 +349,8 @@ func (s *Service) createAll(ctx context.Context, all []core.NewSchedule) (made m
 		if len(part) == 0 {
 			continue
 		}
-		ids, err := s.createPart(ctx, part)
+		ids, lost, err := s.createPart(ctx, part)
+		unsure = unsure || lost
 		switch {
 		case errors.Is(err, core.ErrBadRow) && len(part) > 1:
 			parts = append(parts, part[:len(part)/2], part[len(part)/2:])
@@ -321,15 +363,16 @@ func (s *Service) createAll(ctx context.Context, all []core.NewSchedule) (made m
 			made[id] = true
 		}
 	}
-	return made, failed
+	return made, failed, unsure
 }
 
-func (s *Service) createPart(ctx context.Context, part []core.NewSchedule) (ids []uuid.UUID, err error) {
+func (s *Service) createPart(ctx context.Context, part []core.NewSchedule) (ids []uuid.UUID, lost bool, err error) {
 	for range 3 {
 		ids, err = s.store.CreateMany(ctx, part[0].Schedule.TenantID, part)
 		if !errors.Is(err, core.ErrUnknownOutcome) {
 			break
 		}
+		lost = true
 	}
-	return ids, err
+	return ids, lost, err
 }

@@ -64,6 +64,11 @@ func (s *Service) CreateOnce(ctx context.Context, tenant uuid.UUID, f Fields, r 
 	if err != nil {
 		return core.Scheduled{}, false, err
 	}
+	return s.once(ctx, tenant, id, f)
+}
+
+// once creates a schedule of this id, or finds it as it is by now.
+func (s *Service) once(ctx context.Context, tenant, id uuid.UUID, f Fields) (made core.Scheduled, again bool, err error) {
 	made, err = s.store.Get(ctx, tenant, id)
 	if !errors.Is(err, core.ErrNotFound) {
 		return made, err == nil, err

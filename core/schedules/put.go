@@ -50,12 +50,32 @@ func (s *Service) GetNamed(ctx context.Context, tenant uuid.UUID, name string) (
 // A dry run stores nothing and returns what would be there; a schedule that would
 // be created has no id then. It may be sent again.
 func (s *Service) Put(ctx context.Context, tenant uuid.UUID, f Fields, dryRun bool) (core.Scheduled, Outcome, error) {
+	if s.match.Exists || s.match.Set {
+		return s.putExisting(ctx, tenant, f, dryRun)
+	}
 	r := s.Many(ctx, tenant, []Fields{f}, ManyOptions{Put: true, DryRun: dryRun})[0]
 	if r.Err != nil || r.Outcome != Created || dryRun {
 		return r.Scheduled, r.Outcome, r.Err
 	}
 	made, err := s.store.Get(ctx, tenant, r.Scheduled.Schedule.ID)
 	return made, Created, err
+}
+
+// putExisting is Put where a schedule must be there already.
+func (s *Service) putExisting(ctx context.Context, tenant uuid.UUID, f Fields, dryRun bool) (core.Scheduled, Outcome, error) {
+	name := ""
+	set(f.Name, &name)
+	cur, err := s.GetNamed(ctx, tenant, name)
+	if err == nil {
+		var outcome Outcome
+		if cur, outcome, err = s.replace(ctx, cur, f, dryRun); err == nil {
+			return cur, outcome, nil
+		}
+	}
+	if errors.Is(err, core.ErrNotFound) || errors.Is(err, errRenamed) {
+		err = errNoVersion
+	}
+	return core.Scheduled{}, "", err
 }
 
 // errRenamed says that a schedule got another name between look-up and write.
@@ -66,6 +86,9 @@ var errRenamed = errors.New("the schedule was renamed meanwhile")
 func (s *Service) replace(ctx context.Context, cur core.Scheduled, f Fields, dryRun bool) (core.Scheduled, Outcome, error) {
 	id, tenant := cur.Schedule.ID, cur.Schedule.TenantID
 	edit, err := s.planPut(&cur, f)
+	if merr := s.match.meets(cur.Schedule.Version, err == nil && edit == nil); merr != nil {
+		return core.Scheduled{}, "", fmt.Errorf("replace schedule: %w", merr)
+	}
 	switch {
 	case err != nil:
 		return core.Scheduled{}, "", err

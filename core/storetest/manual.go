@@ -86,12 +86,26 @@ func testTriggerPayload(w *world) {
 	plain, err := w.ask(id, nil, "")
 	w.must(err)
 	for _, r := range []core.Run{own, plain} {
-		started := w.start(core.Delivery{Message: core.Message{Key: r.Key, Fence: r.Fence}, Token: uuid.New()})
 		want := `{"n": 1}`
 		if r.Key == own.Key {
 			want = `{"n": 2}`
 		}
-		w.same("payload at the start", want, string(started[0].Payload))
+		for _, then := range []string{"a failure", "a lost holder", "the end"} {
+			started := w.start(core.Delivery{Message: core.Message{Key: r.Key, Fence: r.Fence}, Token: uuid.New()})
+			w.same("payload at the start before "+then, want, string(started[0].Payload))
+			switch then {
+			case "a failure":
+				w.end(started[0], core.RunRetrying)
+			case "the end":
+				w.end(started[0], core.RunSucceeded)
+			}
+			w.Advance(time.Hour)
+			for _, swept := range w.sweep(sweepOptions()) {
+				if swept.Key == r.Key {
+					r.Fence = swept.Fence
+				}
+			}
+		}
 	}
 }
 

@@ -149,7 +149,7 @@ func (a *app) printRun(r api.RunDetail) error {
 		{"id", r.ID}, {"schedule", r.ScheduleID}, {"slot", showTime(&r.ScheduledFor)}, {"state", r.State}, {"cause", r.Cause},
 		{"reason", r.Reason}, {"queue", r.Queue}, {"attempts", fmt.Sprintf("%d of %d", r.Attempt, r.MaxAttempts)},
 		{"created", showTime(&r.CreatedAt)}, {"started", showTime(r.StartedAt)}, {"finished", showTime(r.FinishedAt)},
-		{"covers from", showTime(r.CoversFrom)}, {"covers to", showTime(r.CoversTo)}, {"result", compact(r.Result)}, {"error", r.Error},
+		{"covers from", showTime(r.CoversFrom)}, {"covers to", showTime(r.CoversTo)}, {"payload", compact(r.Payload)}, {"result", compact(r.Result)}, {"error", r.Error},
 	}
 	if r.RangeFrom != nil {
 		fields = append(fields, [2]string{"first slot", showTime(r.RangeFrom)}, [2]string{"slots", strconv.FormatInt(r.RangeCount, 10)})

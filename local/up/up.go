@@ -235,14 +235,22 @@ func (p *process) serve(ctx context.Context, listener net.Listener) error {
 	return err
 }
 
-// upkeep keeps the day partitions, at once and each hour; after a failure, such
-// as a backup that holds the table, each minute. Until it works the default
-// partition takes what has no day.
+// upkeep keeps the day partitions and removes old idempotency keys, at once and
+// each hour; each minute after a failure, such as a backup that holds the table, and
+// while there is more to remove. Until it works the default partition takes what
+// has no day.
 func (p *process) upkeep(ctx context.Context) error {
 	for ctx.Err() == nil {
 		gap := time.Hour
-		if err := p.keepPartitions(ctx); err != nil && ctx.Err() == nil {
+		err := p.keepPartitions(ctx)
+		more := false
+		if err == nil {
+			more, err = p.dropReservations(ctx)
+		}
+		if err != nil && ctx.Err() == nil {
 			p.c.Logger.Warn("upkeep; it is tried again in a minute", "error", err)
+		}
+		if err != nil || more {
 			gap = time.Minute
 		}
 		_ = p.clock.Sleep(ctx, gap) // an error is ctx's end
@@ -285,13 +293,18 @@ func (p *process) keepPartitions(ctx context.Context) error {
 	if dropped > 0 {
 		p.c.Logger.Info("dropped expired history", "days", dropped)
 	}
-	if err != nil {
-		return err
-	}
-	for range 100 { // what is left goes in an hour
+	return err
+}
+
+// dropReservations removes idempotency keys whose day is over, and reports whether
+// there are more.
+func (p *process) dropReservations(ctx context.Context) (more bool, err error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, time.Minute, errors.New("removing idempotency keys took too long"))
+	defer cancel()
+	for range 200 {
 		if n, err := p.db.DropReservations(ctx); err != nil || n == 0 {
-			return err
+			return false, err
 		}
 	}
-	return nil
+	return true, nil
 }
