@@ -242,6 +242,8 @@ func TestPayloadForOneRun(t *testing.T) {
 				s.Errorf("%s: %d", bad, w.Code)
 			}
 		}
+		problem(s, s.send("POST", path, `{"payload":"`+strings.Repeat("x", 257<<10)+`"}`), 413)
+		problem(s, s.send("POST", path, `{"payload":`+strings.Repeat("[", 20_000)+strings.Repeat("]", 20_000)+`}`), 400)
 	})
 }
 
