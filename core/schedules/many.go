@@ -229,7 +229,7 @@ func (m *many) meet(ctx context.Context, it *item, cur core.Scheduled) bool {
 		r.Again = r.Again && r.Outcome == Created
 	case own:
 	default:
-		r = m.taken(ctx, it)
+		r = m.made(ctx, it, core.ErrNameTaken) // and renamed since, if it was
 	}
 	if errors.Is(r.Err, errRenamed) || errors.Is(r.Err, core.ErrNotFound) {
 		return false
@@ -238,49 +238,10 @@ func (m *many) meet(ctx context.Context, it *item, cur core.Scheduled) bool {
 	return true
 }
 
-// taken is the result of an item whose name another schedule has: it may have been
-// created when the request was sent before, and renamed since.
-func (m *many) taken(ctx context.Context, it *item) Result {
-	if m.o.ID != nil {
-		made, err := m.store.Get(ctx, m.tenant, it.id)
-		if !errors.Is(err, core.ErrNotFound) {
-			return Result{Scheduled: made, Outcome: Created, Again: err == nil, Err: err}
-		}
-	}
-	return Result{Err: core.ErrNameTaken}
-}
-
-// createEach settles the items that two rounds could not: their ids are taken, by
-// what the request made when it was sent before and what has been renamed or
-// deleted since. It returns those whose names are taken all the same.
-func (m *many) createEach(ctx context.Context, items []*item) []*item {
-	var group errgroup.Group
-	group.SetLimit(writesAtOnce)
-	for _, it := range items {
-		group.Go(func() error {
-			made, again, err := m.once(ctx, m.tenant, it.id, it.fields)
-			m.results[it.index] = Result{Scheduled: made, Outcome: Created, Again: again, Err: err}
-			return nil
-		})
-	}
-	_ = group.Wait() // the results have the errors
-	return slices.DeleteFunc(items, func(it *item) bool { return !errors.Is(m.results[it.index].Err, core.ErrNameTaken) })
-}
-
 // create creates the items and returns those whose name or id was taken, and
 // those beyond the tenant's quota that may be there already: nobody has looked.
 func (m *many) create(ctx context.Context, items []*item, looked bool) []*item {
-	byID := make(map[uuid.UUID]*item, len(items))
-	var all []core.NewSchedule
-	for _, it := range items {
-		n, err := m.plan(it)
-		if err != nil {
-			m.results[it.index] = Result{Err: err}
-			continue
-		}
-		all = append(all, n)
-		byID[it.id] = it
-	}
+	all, byID := m.planAll(ctx, items)
 	granted, err := m.quota.reserve(ctx, m.tenant, len(all), m.now)
 	var left []*item
 	for _, n := range all[granted:] {
@@ -315,6 +276,25 @@ func (m *many) create(ctx context.Context, items []*item, looked bool) []*item {
 		}
 	}
 	return left
+}
+
+// planAll plans the creation of the items, and returns those that have no result
+// yet, by their ids too.
+func (m *many) planAll(ctx context.Context, items []*item) (all []core.NewSchedule, byID map[uuid.UUID]*item) {
+	byID = make(map[uuid.UUID]*item, len(items))
+	var wrong []*item
+	for _, it := range items {
+		n, err := m.plan(it)
+		if err != nil {
+			m.results[it.index] = Result{Err: err}
+			wrong = append(wrong, it)
+			continue
+		}
+		all = append(all, n)
+		byID[it.id] = it
+	}
+	m.recall(ctx, wrong)
+	return all, byID
 }
 
 // plan plans the creation of an item; a dry run ends with it.

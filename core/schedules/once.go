@@ -6,8 +6,10 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/google/uuid"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/fencepost/fencepost/core"
 )
@@ -78,4 +80,51 @@ func (s *Service) once(ctx context.Context, tenant, id uuid.UUID, f Fields) (mad
 		err = core.ErrMadeAndDeleted
 	}
 	return made, false, err
+}
+
+// made is the result of an item that cannot be created: it may have been when the
+// request was sent before.
+func (m *many) made(ctx context.Context, it *item, refusal error) Result {
+	if m.o.ID != nil {
+		made, err := m.store.Get(ctx, m.tenant, it.id)
+		if !errors.Is(err, core.ErrNotFound) {
+			return Result{Scheduled: made, Outcome: Created, Again: err == nil, Err: err}
+		}
+	}
+	return Result{Err: refusal}
+}
+
+// recall looks again at items whose specs were refused: a time that has passed had
+// not when the request was sent before.
+func (m *many) recall(ctx context.Context, items []*item) {
+	var group errgroup.Group
+	group.SetLimit(writesAtOnce)
+	for _, it := range items {
+		refusal := m.results[it.index].Err
+		if ce := (*core.Error)(nil); !errors.As(refusal, &ce) || ce.Field != "spec" {
+			continue
+		}
+		group.Go(func() error {
+			m.results[it.index] = m.made(ctx, it, refusal)
+			return nil
+		})
+	}
+	_ = group.Wait() // the results have the errors
+}
+
+// createEach settles the items that two rounds could not: their ids are taken, by
+// what the request made when it was sent before and what has been renamed or
+// deleted since. It returns those whose names are taken all the same.
+func (m *many) createEach(ctx context.Context, items []*item) []*item {
+	var group errgroup.Group
+	group.SetLimit(writesAtOnce)
+	for _, it := range items {
+		group.Go(func() error {
+			made, again, err := m.once(ctx, m.tenant, it.id, it.fields)
+			m.results[it.index] = Result{Scheduled: made, Outcome: Created, Again: again, Err: err}
+			return nil
+		})
+	}
+	_ = group.Wait() // the results have the errors
+	return slices.DeleteFunc(items, func(it *item) bool { return !errors.Is(m.results[it.index].Err, core.ErrNameTaken) })
 }

@@ -122,3 +122,22 @@ func TestManyUnsure(t *testing.T) {
 		}
 	}
 }
+
+// TestManyAgainWhenItsTimeHasPassed: what a batch made is found although it would
+// be refused by now.
+func TestManyAgainWhenItsTimeHasPassed(t *testing.T) {
+	t.Parallel()
+	w := newWorld()
+	all := lot(3)
+	all[1].Spec, all[2].Spec = ptr("at 2026-12-01T11:00"), ptr("61 * * * *")
+	o := schedules.ManyOptions{ID: w.reserve(t, w.tenant, request("k", "one")).ID}
+	first := w.many(t, o, []string{"created", "created", "invalid spec"}, all...)
+	w.clock.now = w.clock.now.Add(2 * time.Hour)
+	again := w.many(t, o, []string{"created", "created", "invalid spec"}, all...)
+	if id := again[1].Scheduled.Schedule.ID; !again[1].Again || id != first[1].Scheduled.Schedule.ID {
+		t.Errorf("again %t, %s", again[1].Again, id)
+	}
+	all[1].Name = ptr("another")
+	o.ID = w.reserve(t, w.tenant, request("l", "one")).ID
+	w.many(t, o, []string{"conflict name", "invalid spec", "invalid spec"}, all...)
+}
