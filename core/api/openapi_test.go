@@ -107,17 +107,20 @@ func TestHeadersAreDescribed(t *testing.T) {
 	}
 	const changed = "200 ETag, If-Match, default ETag"
 	expected := map[string]string{
-		"post /v1/schedules":                  "201 ETag, 201 Idempotency-Replayed, 201 Location, Idempotency-Key",
-		"post /v1/schedules/batch":            "200 Idempotency-Replayed, Idempotency-Key",
-		"get /v1/schedules/{id}":              "200 ETag",
-		"patch /v1/schedules/{id}":            changed,
-		"delete /v1/schedules/{id}":           "If-Match, default ETag",
-		"post /v1/schedules/{id}/pause":       changed,
-		"post /v1/schedules/{id}/resume":      changed,
-		"post /v1/schedules/{id}/trigger":     "202 Idempotency-Replayed, 202 Location, Idempotency-Key",
-		"get /v1/schedules/by-name/{name}":    "200 ETag",
-		"put /v1/schedules/by-name/{name}":    "200 ETag, 200 Location, 201 ETag, 201 Location, If-Match, default ETag",
-		"delete /v1/schedules/by-name/{name}": "If-Match, default ETag",
+		"post /v1/schedules":                   "201 ETag, 201 Idempotency-Replayed, 201 Location, Idempotency-Key",
+		"post /v1/schedules/batch":             "200 Idempotency-Replayed, Idempotency-Key",
+		"get /v1/schedules/{id}":               "200 ETag",
+		"patch /v1/schedules/{id}":             changed,
+		"delete /v1/schedules/{id}":            "If-Match, default ETag",
+		"post /v1/schedules/{id}/pause":        changed,
+		"post /v1/schedules/{id}/resume":       changed,
+		"post /v1/schedules/{id}/trigger":      "202 Idempotency-Replayed, 202 Location, Idempotency-Key",
+		"get /v1/schedules/{id}/exceptions":    "200 ETag",
+		"post /v1/schedules/{id}/exceptions":   changed,
+		"delete /v1/schedules/{id}/exceptions": changed,
+		"get /v1/schedules/by-name/{name}":     "200 ETag",
+		"put /v1/schedules/by-name/{name}":     "200 ETag, 200 Location, 201 ETag, 201 Location, If-Match, default ETag",
+		"delete /v1/schedules/by-name/{name}":  "If-Match, default ETag",
 	}
 	if diff := cmp.Diff(expected, got); diff != "" {
 		t.Error(diff)
