@@ -53,7 +53,7 @@ func TestLostAnswers(t *testing.T) {
 		wire := &forgetful{Handler: s.Handler, served: map[string]bool{}}
 		network := httptest.NewServer(wire)
 		s.Cleanup(network.Close)
-		c, err := client.New(network.URL, s.key)
+		c, err := client.New(client.Config{URL: network.URL, Key: s.key})
 		if err != nil {
 			s.Fatal(err)
 		}

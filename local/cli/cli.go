@@ -153,5 +153,5 @@ func (a *app) connect() (*client.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return client.New(p.URL, p.Key)
+	return client.New(client.Config{URL: p.URL, Key: p.Key, Clock: a.Clock})
 }

@@ -93,7 +93,7 @@ func (a *app) addProfile(c *up.Config) {
 
 // importSample gives a new installation something to run.
 func (a *app) importSample(ctx context.Context, url, key string) (string, error) {
-	c, err := client.New(url, key)
+	c, err := client.New(client.Config{URL: url, Key: key, Clock: a.Clock})
 	if err != nil {
 		return "", err
 	}

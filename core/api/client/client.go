@@ -1,16 +1,28 @@
 // Package client speaks to the HTTP API from Go, and exists so that programs
 // and the command line deal in schedules and in errors a person can act upon.
+//
+// A request that got no answer, or one that asks to come again, is sent again
+// with growing gaps, a few times and within a total time. Every request may be:
+// those that make something carry an Idempotency-Key of their own, or the caller's
+// (see WithKey), and those that replace or delete say the same thing twice. Only
+// CreateKey is sent once, because its answer holds a secret.
+//
+// What the API refuses is an *Error with the problem that it sent; IsCode tells one
+// from another. All other errors mean that there was no answer from Fencepost.
 package client
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
 	"time"
 
+	"github.com/fencepost/fencepost/core"
 	"github.com/fencepost/fencepost/core/api"
 )
 
@@ -26,19 +38,7 @@ const (
 	maxPages = 700_000
 )
 
-var errRequestTimeout = errors.New("no answer within 15 seconds")
-
-// Client calls one API with one key. It is safe for concurrent use.
-//
-// A request that got no answer, or one that asks to come again, is sent up to four
-// times with growing gaps, each for at most 15 seconds: every request here may be
-// sent again, those that make something because they carry an Idempotency-Key,
-// which a caller can choose with WithKey.
-type Client struct {
-	base string
-	key  string
-	http *http.Client
-}
+var errRequestTimeout = errors.New("no answer within 15s")
 
 // The variables that name the API and the key to whoever has no other way.
 const (
@@ -46,19 +46,69 @@ const (
 	EnvKey = "FENCEPOST_API_KEY"
 )
 
-// New returns a client that calls the API at base, such as
-// http://127.0.0.1:8080, with an API key. It fails when base is no such URL.
+// Config says which API a client calls, and how patiently. URL is required; every
+// other zero value has a default.
+type Config struct {
+	URL string // such as http://127.0.0.1:8080
+	Key string // an API key; empty reaches the probes only
+	// Tries is how often a request is sent at most. Defaults to 4; 1 never sends
+	// again.
+	Tries int
+	// Patience bounds a call with all its tries and the waits between them.
+	// Defaults to 30 s.
+	Patience time.Duration
+	// HTTP sends the requests, for instance through a proxy. Defaults to
+	// http.DefaultTransport. It is copied, and follows no redirect.
+	HTTP *http.Client
+	// Clock waits between tries. The default waits in real time, which is what
+	// all programs but tests want.
+	Clock core.Clock
+}
+
+// Client calls one API with one key. It is safe for concurrent use.
+type Client struct {
+	base     string
+	key      string
+	http     *http.Client
+	tries    int
+	patience time.Duration
+	overtime error // says that it is over
+	sleep    func(context.Context, time.Duration) error
+}
+
+// New returns a client. It fails when the URL is none of an API, and asks nobody.
 // Redirects are not followed, so that the key stays with that API.
-func New(base, key string) (*Client, error) {
-	u, err := url.Parse(base)
+func New(c Config) (*Client, error) {
+	u, err := url.Parse(c.URL)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil {
 		return nil, errors.New("the URL of the API must look like http://127.0.0.1:8080")
 	}
+	if c.Tries < 0 || c.Patience < 0 {
+		return nil, errors.New("the tries and the patience of a client must not be negative")
+	}
+	h := http.Client{}
+	if c.HTTP != nil {
+		h = *c.HTTP
+	}
+	h.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	sleep := realSleep
+	if c.Clock != nil {
+		sleep = c.Clock.Sleep
+	}
+	patience := cmp.Or(c.Patience, 30*time.Second)
 	return &Client{
-		base: strings.TrimRight(base, "/"),
-		key:  key,
-		http: &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
+		base: strings.TrimRight(c.URL, "/"), key: c.Key, http: &h, sleep: sleep,
+		tries: cmp.Or(c.Tries, 4), patience: patience, overtime: fmt.Errorf("no answer within %s", patience),
 	}, nil
+}
+
+// realSleep waits without a clock of the product, which core may not import, and
+// without a timer of its own to leak: the end of a context is one already.
+func realSleep(ctx context.Context, d time.Duration) error {
+	waiting, cancel := context.WithTimeout(ctx, d)
+	defer cancel()
+	<-waiting.Done()
+	return context.Cause(ctx)
 }
 
 // Schedule returns one schedule by its id; a refusal of code not_found if

@@ -42,7 +42,13 @@ func serve(t *testing.T, status int, body string) (*client.Client, *[]string) {
 
 func newClient(t *testing.T, url string) *client.Client {
 	t.Helper()
-	c, err := client.New(url, "fp_x")
+	return configured(t, client.Config{URL: url})
+}
+
+func configured(t *testing.T, config client.Config) *client.Client {
+	t.Helper()
+	config.Key = "fp_x"
+	c, err := client.New(config)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,26 +132,53 @@ func TestNobodyAnswers(t *testing.T) {
 	}
 }
 
-func TestCallsEndAfter15Seconds(t *testing.T) {
+// TestCallsEnd: a try gets 15 seconds, a call with all its tries 30 or what it was
+// given.
+func TestCallsEnd(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		c := newClient(t, "http://fencepost.invalid")
-		client.SetTransport(c, func(r *http.Request) (*http.Response, error) {
-			<-r.Context().Done()
-			return nil, r.Context().Err()
+	for name, c := range map[string]struct {
+		config client.Config
+		tries  int
+		after  time.Duration
+		says   string
+	}{
+		"by default":    {client.Config{}, 2, 30 * time.Second, "no answer within 30s"},
+		"one try":       {client.Config{Tries: 1}, 1, 15 * time.Second, "no answer within 15s"},
+		"impatient":     {client.Config{Patience: time.Second}, 1, time.Second, "no answer within 1s"},
+		"very patient":  {client.Config{Patience: time.Hour}, 4, 62 * time.Second, "no answer within 15s"},
+		"tries and all": {client.Config{Tries: 2, Patience: time.Hour}, 2, 31 * time.Second, "no answer within 15s"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				tries := 0
+				c.config.URL, c.config.HTTP = "http://fencepost.invalid", transport(func(r *http.Request) (*http.Response, error) {
+					tries++
+					<-r.Context().Done()
+					return nil, r.Context().Err()
+				})
+				begin := time.Now()
+				_, err := configured(t, c.config).Schedule(t.Context(), scheduleID)
+				took := time.Since(begin)
+				if err == nil || !strings.HasSuffix(err.Error(), c.says) || tries != c.tries || took > c.after || took < c.after-2*time.Second {
+					t.Errorf("%d tries in %s: %v", tries, took, err)
+				}
+			})
 		})
-		_, err := c.Schedule(t.Context(), scheduleID)
-		if err == nil || !strings.HasSuffix(err.Error(), "no answer within 15 seconds") {
-			t.Error(err)
-		}
-	})
+	}
 }
 
 func TestURLsThatAreNone(t *testing.T) {
 	t.Parallel()
 	for _, url := range []string{"", "127.0.0.1:8080", "localhost", "ftp://x", "http://", "http://u:p@x", "http://%"} {
-		if _, err := client.New(url, ""); err == nil {
+		if _, err := client.New(client.Config{URL: url}); err == nil {
 			t.Errorf("%q was taken", url)
+		}
+	}
+	for _, c := range []client.Config{{Tries: -1}, {Patience: -1}} {
+		c.URL = "http://127.0.0.1"
+		if _, err := client.New(c); err == nil {
+			t.Errorf("%+v was taken", c)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/fencepost/fencepost/core/api"
 )
@@ -16,6 +17,8 @@ type Error struct {
 	Problem api.Problem
 	// RequestID finds the request in the API's log.
 	RequestID string
+	// RetryAfter is how long the API asks to wait; zero if it does not say.
+	RetryAfter time.Duration
 }
 
 // Error returns every fault on one line, and what to do where the API cannot
@@ -69,9 +72,14 @@ func IsRefusal(err error) bool {
 
 // refused makes an error of an answer that is no success.
 func (c *Client) refused(w *http.Response, text []byte) error {
-	e := &Error{RequestID: w.Header.Get("X-Request-Id")}
+	e := &Error{RequestID: w.Header.Get("X-Request-Id"), RetryAfter: retryAfter(w.Header)}
 	if err := json.Unmarshal(text, &e.Problem); err != nil || e.Problem.Code == "" || e.Problem.Status != w.StatusCode {
-		return fmt.Errorf("the answer of %s is not from Fencepost: %s", c.base, w.Status)
+		return c.foreign(": " + w.Status)
 	}
 	return e
+}
+
+// foreign says that an answer came from something else, such as a proxy.
+func (c *Client) foreign(status string) error {
+	return fmt.Errorf("the answer of %s is not from Fencepost%s", c.base, status)
 }

@@ -15,6 +15,13 @@ func (c *Client) Info(ctx context.Context) (api.Info, error) {
 	return i, c.do(ctx, http.MethodGet, "/v1/info", nil, &i)
 }
 
+// Ready returns the release that answers, whatever the key; a refusal of code
+// unavailable while its database does not answer.
+func (c *Client) Ready(ctx context.Context) (api.Health, error) {
+	var h api.Health
+	return h, c.do(ctx, http.MethodGet, "/readyz", nil, &h)
+}
+
 // Next returns the next n slots of a schedule, from 1 to 1,000; a refusal of
 // code not_found if there is none.
 func (c *Client) Next(ctx context.Context, id string, n int) (api.Preview, error) {

@@ -3,7 +3,6 @@ package client
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"net/url"
 
@@ -21,7 +20,7 @@ func (c *Client) CreateKey(ctx context.Context, in api.KeyInput) (api.CreatedKey
 	}
 	text, _, err := c.send(ctx, request{method: http.MethodPost, path: "/v1/keys", body: body})
 	if err == nil && json.Unmarshal(text, &k) != nil {
-		err = fmt.Errorf("the answer of %s is not from Fencepost", c.base)
+		err = c.foreign("")
 	}
 	return k, err
 }

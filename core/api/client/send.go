@@ -8,7 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/big"
+	mathrand "math/rand/v2"
 	"net"
 	"net/http"
 	"net/url"
@@ -20,18 +20,18 @@ import (
 )
 
 const (
-	maxTries = 4
-	// firstGap is how long the first wait is at most; it doubles.
+	// firstGap is how long the first wait is at most; it doubles up to maxAsked.
 	firstGap = 200 * time.Millisecond
-	// maxAsked bounds the wait that an answer may ask for.
+	// maxAsked bounds the wait that an answer may ask for; the caller of a client
+	// has better to do than to sleep longer.
 	maxAsked = 10 * time.Second
 )
 
 type keyOf struct{}
 
-// WithKey returns a context whose next call that makes something carries this
-// Idempotency-Key, so that a program that starts anew can repeat it. Without one
-// each call makes its own.
+// WithKey returns a context for one call that makes something: it carries this
+// Idempotency-Key, so that a program that starts anew can repeat it for 24 hours.
+// Without one each call makes its own.
 func WithKey(ctx context.Context, key string) context.Context {
 	return context.WithValue(ctx, keyOf{}, key)
 }
@@ -69,51 +69,53 @@ func (c *Client) doIf(ctx context.Context, version int64, method, path string, i
 			r.key = rand.Text()
 		}
 	}
-	lost := false // whether an earlier try may have been carried out
+	text, err := c.repeat(ctx, r)
+	if err == nil && out != nil && json.Unmarshal(text, out) != nil {
+		return c.foreign("")
+	}
+	return err
+}
+
+// repeat sends a request until an answer is meant, or tries or time have run out.
+func (c *Client) repeat(ctx context.Context, r request) ([]byte, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, c.patience, c.overtime)
+	defer cancel()
+	done := false // whether an earlier try may have been carried out
 	for n := 1; ; n++ {
-		text, wait, err := c.send(ctx, r)
-		if lost && method == http.MethodDelete && IsCode(err, core.ErrNotFound.Kind) {
-			return nil // the try before did it
+		text, next, err := c.send(ctx, r)
+		if done && r.method == http.MethodDelete && IsCode(err, core.ErrNotFound.Kind) {
+			return nil, nil // an earlier try did it
 		}
-		if err == nil && out != nil && json.Unmarshal(text, out) != nil {
-			return fmt.Errorf("the answer of %s is not from Fencepost", c.base)
+		if err == nil || !next.again || n >= c.tries {
+			return text, err
 		}
-		if err == nil || wait < 0 || n == maxTries || ctx.Err() != nil {
-			return err
-		}
-		lost = true
-		if !pause(ctx, max(wait, gap(n))) {
-			return err
+		done = done || next.unknown
+		if c.sleep(ctx, max(next.wait, gap(n))) != nil {
+			return nil, err
 		}
 	}
 }
 
 // gap returns how long to wait after the nth try: half of it fixed, half random.
 func gap(n int) time.Duration {
-	whole := firstGap << (n - 1)
-	random, err := rand.Int(rand.Reader, big.NewInt(int64(whole/2)))
-	if err != nil {
-		return whole // there is no randomness
-	}
-	return whole/2 + time.Duration(random.Int64())
+	whole := min(firstGap<<min(n-1, 10), maxAsked)
+	return whole/2 + mathrand.N(whole/2)
 }
 
-// pause waits, and reports false if ctx ended first.
-func pause(ctx context.Context, d time.Duration) bool {
-	waiting, cancel := context.WithTimeout(ctx, d)
-	defer cancel()
-	<-waiting.Done()
-	return ctx.Err() == nil
+// verdict says what a try that failed means for the next one.
+type verdict struct {
+	again   bool // another try can help
+	unknown bool // this one may have been carried out
+	wait    time.Duration
 }
 
-// send sends a request once. Of a failure it returns how long to wait before the
-// next try, negative if another one cannot help.
-func (c *Client) send(ctx context.Context, in request) (text []byte, wait time.Duration, err error) {
+// send sends a request once.
+func (c *Client) send(ctx context.Context, in request) ([]byte, verdict, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, requestTimeout, errRequestTimeout)
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, in.method, c.base+in.path, bytes.NewReader(in.body))
 	if err != nil {
-		return nil, -1, fmt.Errorf("make the request: %w", err)
+		return nil, verdict{}, fmt.Errorf("make the request: %w", err)
 	}
 	r.Header.Set("Authorization", "Bearer "+c.key)
 	r.Header.Set("Accept", "application/json")
@@ -128,34 +130,53 @@ func (c *Client) send(ctx context.Context, in request) (text []byte, wait time.D
 	}
 	w, err := c.http.Do(r)
 	if err != nil {
-		return nil, 0, c.unreachable(ctx, err)
+		return nil, verdict{again: true, unknown: !isDial(err)}, c.unreachable(ctx, err)
 	}
 	defer func() { _ = w.Body.Close() }() // it was read or is not wanted
-	text, err = io.ReadAll(io.LimitReader(w.Body, maxAnswerBytes))
+	text, err := io.ReadAll(io.LimitReader(w.Body, maxAnswerBytes))
 	if err != nil {
-		return nil, 0, c.unreachable(ctx, err)
+		return nil, verdict{again: true, unknown: true}, c.unreachable(ctx, err)
 	}
 	if w.StatusCode < 200 || w.StatusCode > 299 {
-		return nil, again(w), c.refused(w, text)
+		return nil, judge(w), c.refused(w, text)
 	}
-	return text, 0, nil
+	return text, verdict{}, nil
 }
 
-// again returns how long a refusal asks to wait, negative if it is meant.
-func again(w *http.Response) time.Duration {
+// judge returns what an answer that is no success means for the next try.
+func judge(w *http.Response) verdict {
+	wait := retryAfter(w.Header)
+	v := verdict{again: wait <= maxAsked, wait: wait}
 	switch w.StatusCode {
-	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+	case http.StatusTooManyRequests:
+		return v
+	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		v.unknown = true
+		return v
 	default:
-		return -1
+		return verdict{}
 	}
-	seconds, err := strconv.Atoi(strings.TrimSpace(w.Header.Get("Retry-After")))
-	if err != nil || seconds < 0 {
+}
+
+// retryAfter returns how long an answer asks to wait, zero if it does not say. A
+// date is measured by the clock of who sent it.
+func retryAfter(h http.Header) time.Duration {
+	text := strings.TrimSpace(h.Get("Retry-After"))
+	if seconds, err := strconv.ParseUint(text, 10, 31); err == nil {
+		return time.Duration(seconds) * time.Second
+	}
+	at, err1 := http.ParseTime(text)
+	sent, err2 := http.ParseTime(h.Get("Date"))
+	if err1 != nil || err2 != nil {
 		return 0
 	}
-	if asked := time.Duration(seconds) * time.Second; asked <= maxAsked {
-		return asked
-	}
-	return -1 // the caller may have better to do
+	return max(0, at.Sub(sent))
+}
+
+// isDial reports that no connection was made, so that nobody got the request.
+func isDial(err error) bool {
+	var op *net.OpError
+	return errors.As(err, &op) && op.Op == "dial"
 }
 
 // unreachable says what a person can do about a request without an answer.
@@ -164,7 +185,7 @@ func (c *Client) unreachable(ctx context.Context, err error) error {
 	switch cause := context.Cause(ctx); {
 	case cause != nil:
 		return fmt.Errorf("call %s: %w", c.base, cause)
-	case errors.As(err, &dial) && dial.Op == "dial":
+	case isDial(err) && errors.As(err, &dial):
 		return fmt.Errorf("nothing answers at %s; start it with fencepost up, or set %s: %w", c.base, EnvURL, dial.Err)
 	default:
 		var ue *url.Error
