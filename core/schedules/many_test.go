@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
@@ -151,6 +152,37 @@ func TestManyTakesAThousand(t *testing.T) {
 	}
 	if counting.creates.Load() != 1 || counting.reads.Load() != 10 {
 		t.Errorf("%d creates, %d reads", counting.creates.Load(), counting.reads.Load())
+	}
+}
+
+// TestManyPutsMeetWhatIsThere: what speaks against a new schedule does not against
+// one that is there already.
+func TestManyPutsMeetWhatIsThere(t *testing.T) {
+	t.Parallel()
+	w := newWorld()
+	all := lot(150)
+	all[3].Spec = ptr("at 2026-12-01T11:00")
+	o := schedules.ManyOptions{Put: true}
+	want := make([]string, len(all))
+	for i := range want {
+		want[i] = "created"
+	}
+	w.many(t, o, want, all...)
+	w.clock.now = w.clock.now.Add(24 * time.Hour)
+	for i := range want {
+		want[i] = "unchanged"
+	}
+	all[7].Overlap, want[7] = ptr(core.OverlapAllow), "replaced"
+	all[8].Spec, want[8] = ptr("61 * * * *"), "invalid spec"
+	all[9].Name, want[9] = ptr("new"), "created"
+	all[10].Name, all[10].Spec, want[10] = ptr("over"), ptr("at 2026-12-01T11:00"), "invalid spec"
+	all[11].Spec, want[11] = ptr("in 3d"), "invalid spec"
+	dry := o
+	dry.DryRun = true
+	w.many(t, dry, want, all...)
+	w.many(t, o, want, all...)
+	if n := w.count(t); n != 151 {
+		t.Errorf("%d schedules", n)
 	}
 }
 
