@@ -27,12 +27,19 @@ are left out. Runs are not exported.`,
 		Example: "  fencepost export > schedules.yaml\n  fencepost export --format jsonl --label team=payments > payments.jsonl",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			out := bufio.NewWriter(a.Out)
+			count := &counter{w: a.Out}
+			out := bufio.NewWriter(count)
 			to, err := newExporter(format, out)
 			if err != nil {
 				return err
 			}
-			return a.export(cmd.Context(), filter, to, out)
+			if err := a.export(cmd.Context(), filter, to, out); err != nil {
+				return err
+			}
+			if format == formatYAML && count.n > manifest.MaxFileBytes {
+				_, err = fmt.Fprintf(a.Err, "apply takes files of up to %d MiB; cut this one, or use --format jsonl\n", manifest.MaxFileBytes>>20)
+			}
+			return err
 		},
 	}
 	cmd.Flags().StringVar(&format, "format", formatYAML, "yaml, jsonl or crontab")
@@ -83,6 +90,18 @@ func (a *app) export(ctx context.Context, filter client.ScheduleFilter, to expor
 		return err
 	}
 	return out.Flush()
+}
+
+// counter counts what is written.
+type counter struct {
+	w io.Writer
+	n int64
+}
+
+func (c *counter) Write(b []byte) (int, error) {
+	n, err := c.w.Write(b)
+	c.n += int64(n)
+	return n, err
 }
 
 // lineWriter writes JSON lines.

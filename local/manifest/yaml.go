@@ -103,11 +103,11 @@ func explain(data []byte, err error) Fault {
 	return Fault{line, 1, "", message}
 }
 
-// builder makes values of nodes, once for each, however many aliases it has.
+// builder makes values of nodes, each once, however many aliases it has.
 type builder struct {
 	faults Faults
 	path   []string
-	done   map[*yaml.Node]*value // nil while it is being built
+	done   map[*yaml.Node]*value // of the nodes that have anchors
 }
 
 func (b *builder) at(line, column int, field, message string) {
@@ -136,7 +136,7 @@ func (b *builder) build(n *yaml.Node) *value {
 		b.at(n.Line, n.Column, b.field(), "is an alias of something that it is in")
 		return &value{line: n.Line, column: n.Column, text: json.RawMessage("null")}
 	}
-	b.done[n] = nil
+	b.remember(n, nil)
 	v := &value{line: n.Line, column: n.Column, text: json.RawMessage("null")}
 	switch n.Kind {
 	case yaml.MappingNode:
@@ -154,8 +154,16 @@ func (b *builder) build(n *yaml.Node) *value {
 	if tag := n.ShortTag(); n.Kind != yaml.ScalarNode && tag != "!!map" && tag != "!!seq" {
 		b.add(v, "has a tag, which means nothing here")
 	}
-	b.done[n] = v
+	b.remember(n, v)
+	n.Content = nil // it is not needed any more, and large
 	return v
+}
+
+// remember keeps what an alias may ask for; v is nil while it is being built.
+func (b *builder) remember(n *yaml.Node, v *value) {
+	if n.Anchor != "" {
+		b.done[n] = v
+	}
 }
 
 // child builds a part of v. The depth of nested aliases is bounded here, that of
@@ -195,7 +203,7 @@ func (b *builder) mapping(v *value, n *yaml.Node) {
 			b.add(at, "is there twice")
 		}
 		known[name] = true
-		b.done[key] = &value{line: key.Line, column: key.Column, text: quote(name)} // it may have an anchor
+		b.remember(key, &value{line: key.Line, column: key.Column, text: quote(name)})
 		m.value = b.child(v, n.Content[i+1])
 		v.members = append(v.members, m)
 		b.path = b.path[:len(b.path)-1]
