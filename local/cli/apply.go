@@ -46,7 +46,7 @@ whether it is paused stays as it is. Everything is checked before anything is
 written: if one schedule is refused, none is applied, and the exit code is 1.
 A file may name a set with set: NAME, which owns its schedules. With --prune the
 schedules of the set that no file has any more are deleted, and this is shown too:
-give all files of a set at once.
+give all files of a set at once. A schedule of another set is taken over from it.
 - is standard input; of a folder all .yaml, .yml and .json files are taken.`,
 		Example: "  fencepost apply -f schedules.yaml --dry-run\n  fencepost apply -f schedules/ --prune",
 		Args:    cobra.NoArgs,

@@ -4,10 +4,12 @@ import (
 	"encoding/json"
 	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/fencepost/fencepost/core"
 	"github.com/fencepost/fencepost/core/api"
 	"github.com/fencepost/fencepost/local/crontab"
+	"github.com/fencepost/fencepost/local/manifest"
 )
 
 // cronWriter writes schedules as a crontab.
@@ -41,13 +43,29 @@ func cronEntry(s *api.Schedule) (*crontab.Entry, string) {
 		return e, "it runs in a folder of its own"
 	case !plainSpec(s.Spec):
 		return e, "no crontab has its spec: " + s.Spec
-	case s.Overlap != string(core.OverlapAllow) || s.MaxAttempts != 1 || s.Spread != "0s":
-		return e, "cron would run it beside itself, without retries and exactly on time"
-	case s.DSTGap != "auto" || s.DSTOverlap != "auto":
-		return e, "cron has no choice at clock changes"
+	}
+	if lost := lostInCron(s); len(lost) > 0 {
+		return e, "a crontab cannot keep its " + strings.Join(lost, ", ")
 	}
 	e.Command, e.Stdin, e.Shell, e.Dir, e.Env = job.Command, job.Stdin, job.Shell, job.Dir, job.Env
 	return e, ""
+}
+
+// lostInCron returns the fields that a line of a crontab would change, since it
+// says nothing about them: import gives it what cron does.
+func lostInCron(s *api.Schedule) []string {
+	made := *s
+	made.Misfire, made.Overlap, made.Timeout, made.MaxAttempts = string(core.MisfireRunOnce), string(core.OverlapAllow), "0s", 1
+	made.MisfireGrace, made.MisfireCap = core.FormatDuration(core.DefaultMisfireGrace), core.DefaultMisfireCap
+	made.DSTGap, made.DSTOverlap, made.Window, made.Exact = "auto", "auto", "0s", true
+	made.StartsAt, made.EndsAt, made.MaxRuns, made.DeleteAfterCompletion = nil, nil, 0, false
+	var lost []string
+	for _, c := range manifest.Diff(s, &made) {
+		if c.Field != "exact" || s.Spread != "0s" { // of a spec that is exact anyway
+			lost = append(lost, c.Field)
+		}
+	}
+	return lost
 }
 
 var (
