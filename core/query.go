@@ -87,6 +87,20 @@ type Overdue struct {
 	Since time.Time // since when the oldest waits
 }
 
+// AlertClaimRefused is the kind of alert of a schedule that no claim can carry out:
+// it is tried again an hour later.
+const AlertClaimRefused = "claim_refused"
+
+// Alert is what needs a person about one schedule.
+type Alert struct {
+	ScheduleID uuid.UUID
+	Name       string // of the schedule
+	Kind       string
+	// Detail is for those who run the installation: it can quote the database.
+	Detail   string
+	OpenedAt time.Time
+}
+
 // ScheduleRef names a schedule and whose it is.
 type ScheduleRef struct {
 	TenantID, ID uuid.UUID

@@ -325,9 +325,12 @@ type ScheduleStore interface {
 	// Completed returns schedules whose time to stay after their completion is over
 	// and none of whose runs is alive, of any tenant, at most 100.
 	Completed(ctx context.Context) ([]ScheduleRef, error)
-	// Overdue returns what of the tenant has waited for more than a minute, as far as
-	// a bounded look finds it.
+	// Overdue returns what of the tenant has waited for more than a minute, the oldest
+	// of up to 100 kinds first, as far as a bounded look finds it: queued runs from
+	// when they were queued, others and timers from when somebody should have come.
 	Overdue(ctx context.Context, tenant uuid.UUID) ([]Overdue, error)
+	// Alerts returns up to 100 alerts of the tenant that still need somebody.
+	Alerts(ctx context.Context, tenant uuid.UUID) ([]Alert, error)
 	// Runs returns a schedule's runs, newest slot first. It looks at ScanLimit of
 	// them at most.
 	Runs(ctx context.Context, tenant, schedule uuid.UUID, q RunQuery) (RunPage, error)
@@ -339,7 +342,8 @@ type ScheduleStore interface {
 // installation.
 type DatabaseInfo struct {
 	Server string // what it calls itself, such as PostgreSQL 15.18
-	Schema int64  // number of the last migration
+	Schema int64  // number of the last migration that was applied
+	Known  int64  // number of the last one that the caller's release has
 	Now    time.Time
 	// ClockOffset is how far its clock is ahead of the caller's; RoundTrip is how
 	// long the look took, half of which is the error of the offset.
@@ -348,6 +352,15 @@ type DatabaseInfo struct {
 	// PartitionsUntil is the end of the last day of history that has a partition;
 	// zero on a database without partitions.
 	PartitionsUntil time.Time
+	// Regions are those in which a claimer was ever at work.
+	Regions []RegionInfo
+}
+
+// RegionInfo is who works in a region.
+type RegionInfo struct {
+	Name     string
+	Claimers int // alive
+	Shards   int // of Shards, that a claimer holds
 }
 
 // UpkeepStore keeps the tables in shape. Any process may call it at any time.

@@ -47,6 +47,9 @@ type fakeStore struct {
 	block bool // wait for the context to end
 	panic bool
 
+	overdue []core.Overdue
+	alerts  []core.Alert
+
 	mutex     sync.Mutex
 	scheduled core.Scheduled
 }
@@ -80,7 +83,11 @@ func (s *fakeStore) Get(ctx context.Context, _, _ uuid.UUID) (core.Scheduled, er
 }
 
 func (s *fakeStore) Overdue(ctx context.Context, _ uuid.UUID) ([]core.Overdue, error) {
-	return nil, s.fail(ctx)
+	return s.overdue, s.fail(ctx)
+}
+
+func (s *fakeStore) Alerts(ctx context.Context, _ uuid.UUID) ([]core.Alert, error) {
+	return s.alerts, s.fail(ctx)
 }
 
 func (s *fakeStore) Apply(ctx context.Context, _ uuid.UUID, _ core.Edit) error { return s.fail(ctx) }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
 
 	"github.com/fencepost/fencepost/core"
 	"github.com/fencepost/fencepost/core/api"
@@ -106,20 +107,39 @@ func TestInfo(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2027, 1, 5, 9, 0, 0, 0, time.UTC)
 	var fail error
-	s := newServer(t, &fakeStore{}, &fakeKeys{}, func(c *api.Config) {
+	store := &fakeStore{
+		overdue: []core.Overdue{{Count: 2, Since: now}, {State: core.RunQueued, Queue: "mails", Count: 1, Since: now}},
+		alerts:  []core.Alert{{Name: "a", Kind: core.AlertClaimRefused, Detail: "what the database said", OpenedAt: now}},
+	}
+	s := newServer(t, store, &fakeKeys{}, func(c *api.Config) {
 		c.Inspect = func(context.Context) (core.DatabaseInfo, error) {
-			return core.DatabaseInfo{Server: "PostgreSQL 15.18", Schema: 8, Now: now, ClockOffset: -time.Second, PartitionsUntil: now}, fail
+			return core.DatabaseInfo{
+				Server: "PostgreSQL 15.18", Schema: 8, Known: 9, Now: now, ClockOffset: -time.Second, PartitionsUntil: now,
+				Regions: []core.RegionInfo{{Name: "local", Claimers: 1, Shards: 63}},
+			}, fail
 		}
 	})
-	expected := api.Info{Overdue: []api.Overdue{}, Version: "1.2.3", ZoneData: cron.ZoneVersion(), Database: &api.DatabaseInfo{
-		Server: "PostgreSQL 15.18", Schema: 8, Time: now, ClockOffset: -1, PartitionsUntil: &now,
-	}}
-	if diff := cmp.Diff(expected, want[api.Info](s, s.send("GET", "/v1/info", nil), 200)); diff != "" {
+	look := func() api.Info { return want[api.Info](s, s.send("GET", "/v1/info", nil), 200) }
+	expected := api.Info{
+		Version: "1.2.3", ZoneData: cron.ZoneVersion(),
+		Database: &api.DatabaseInfo{
+			Server: "PostgreSQL 15.18", Schema: 8, Known: 9, Time: now, ClockOffset: -1, PartitionsUntil: &now,
+			Regions: []api.RegionInfo{{Name: "local", Claimers: 1, Shards: 63}},
+		},
+		Overdue: []api.Overdue{{What: "schedule", Count: 2, Since: now}, {What: "queued", Queue: "mails", Count: 1, Since: now}},
+		Alerts:  []api.Alert{{ScheduleID: uuid.Nil.String(), Name: "a", Kind: "claim_refused", Since: now}},
+	}
+	if diff := cmp.Diff(expected, look()); diff != "" {
+		t.Error(diff)
+	}
+	store.err = errors.New("gone") // nobody may think that all is well
+	expected.Overdue, expected.Alerts = nil, nil
+	if diff := cmp.Diff(expected, look()); diff != "" {
 		t.Error(diff)
 	}
 	fail = errors.New("gone")
 	expected.Database = nil
-	if diff := cmp.Diff(expected, want[api.Info](s, s.send("GET", "/v1/info", nil), 200)); diff != "" {
+	if diff := cmp.Diff(expected, look()); diff != "" {
 		t.Error(diff)
 	}
 	problem(s.as(""), s.as("").send("GET", "/v1/info", nil), 401)

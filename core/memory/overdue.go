@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"slices"
@@ -39,8 +40,12 @@ func (s *Store) Overdue(ctx context.Context, tenant uuid.UUID) ([]core.Overdue, 
 		}
 	}
 	for _, r := range s.runs {
-		if r.TenantID == tenant && !r.State.Final() && r.WakeAt.Before(late) {
-			add(kind{r.State, r.Queue}, cmp.Or(r.queuedAt, r.CreatedAt))
+		since := r.WakeAt
+		if r.State == core.RunQueued {
+			since = cmp.Or(r.queuedAt, r.CreatedAt)
+		}
+		if r.TenantID == tenant && !r.State.Final() && since.Before(late) {
+			add(kind{r.State, r.Queue}, since)
 		}
 	}
 	var out []core.Overdue
@@ -48,9 +53,27 @@ func (s *Store) Overdue(ctx context.Context, tenant uuid.UUID) ([]core.Overdue, 
 		out = append(out, *o)
 	}
 	slices.SortFunc(out, func(a, b core.Overdue) int {
-		return cmp.Or(cmp.Compare(cmp.Or(a.State, "due"), cmp.Or(b.State, "due")), cmp.Compare(a.Queue, b.Queue))
+		return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(cmp.Or(a.State, "due"), cmp.Or(b.State, "due")), cmp.Compare(a.Queue, b.Queue))
 	})
-	return out, nil
+	return out[:min(len(out), 100)], nil
+}
+
+// Alerts implements core.ScheduleStore.
+func (s *Store) Alerts(ctx context.Context, tenant uuid.UUID) ([]core.Alert, error) {
+	if _, err := s.begin(ctx, "look for alerts"); err != nil {
+		return nil, err
+	}
+	defer s.mu.Unlock()
+	var out []core.Alert
+	for id, a := range s.alerts {
+		t, ok := s.timers[id]
+		if ok && t.TenantID == tenant && t.FireAt.Equal(a.OpenedAt.Add(parkedBy)) {
+			a.Name = s.schedules[id].Name
+			out = append(out, a)
+		}
+	}
+	slices.SortFunc(out, func(a, b core.Alert) int { return bytes.Compare(a.ScheduleID[:], b.ScheduleID[:]) })
+	return out[:min(len(out), 100)], nil
 }
 
 // Completed implements core.ScheduleStore.

@@ -34,7 +34,7 @@ type Store struct {
 	leases    map[int16]shardLease
 	claimers  map[string]time.Time // when each registration ends
 	keys      map[[32]byte]core.APIKey
-	alerts    map[uuid.UUID]string
+	alerts    map[uuid.UUID]core.Alert
 	reserved  map[reservedKey]*core.Reservation
 	days      map[time.Time]bool // that have a partition of runs
 }
@@ -77,7 +77,7 @@ func New(region string, clock core.Clock) *Store {
 		Jitter: func() float64 { return 0.5 }, region: region, clock: clock,
 		schedules: map[uuid.UUID]*schedule{}, timers: map[uuid.UUID]*timer{}, runs: map[core.RunKey]*run{},
 		leases: map[int16]shardLease{}, claimers: map[string]time.Time{}, keys: map[[32]byte]core.APIKey{},
-		alerts: map[uuid.UUID]string{}, reserved: map[reservedKey]*core.Reservation{}, days: map[time.Time]bool{},
+		alerts: map[uuid.UUID]core.Alert{}, reserved: map[reservedKey]*core.Reservation{}, days: map[time.Time]bool{},
 	}
 }
 

@@ -239,7 +239,7 @@ func (s *Store) Park(ctx context.Context, shard int16, m core.Move, alert string
 	if ok && t.Shard == shard && t.FireAt.Equal(micro(m.FireAt)) && t.Fence == m.Fence {
 		t.FireAt = now.Add(parkedBy)
 		t.Fence++
-		s.alerts[m.ScheduleID] = alert
+		s.alerts[m.ScheduleID] = core.Alert{ScheduleID: m.ScheduleID, Kind: core.AlertClaimRefused, Detail: alert, OpenedAt: now}
 	}
 	return nil
 }
@@ -249,5 +249,5 @@ func (s *Store) Park(ctx context.Context, shard int16, m core.Move, alert string
 func (s *Store) Alert(schedule uuid.UUID) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.alerts[schedule]
+	return s.alerts[schedule].Detail
 }

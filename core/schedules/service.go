@@ -54,6 +54,11 @@ func (s *Service) Overdue(ctx context.Context, tenant uuid.UUID) ([]core.Overdue
 	return s.store.Overdue(ctx, tenant)
 }
 
+// Alerts returns the alerts of the tenant that still need somebody.
+func (s *Service) Alerts(ctx context.Context, tenant uuid.UUID) ([]core.Alert, error) {
+	return s.store.Alerts(ctx, tenant)
+}
+
 // DeleteCompleted deletes schedules that have been completed for as long as they
 // are to stay, up to 100, and returns how many. One that somebody edits meanwhile
 // stays. Any number of processes may call it.

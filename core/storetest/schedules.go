@@ -19,6 +19,7 @@ func scheduleTests() []test {
 		{"runs are listed in pages, newest first", testRuns},
 		{"filters choose schedules", testFilters},
 		{"what waits too long is found", testOverdue},
+		{"alerts stand until the timer moves", testAlerts},
 		{"labels are stored and replaced as a whole", testLabels},
 		{"a schedule shows the state of its last run", testLastState},
 		{"no method finds anything of another tenant", testTenants},

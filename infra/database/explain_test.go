@@ -91,6 +91,7 @@ func plans(now time.Time, tenant uuid.UUID, analyzed bool) []struct {
 		{"filter_runs", []string{day}, []any{region, tenant, ids[0], now.AddDate(0, 0, -9), now, []string{"dead"}, 100}},
 		{"completed", []string{"timers_purge_idx"}, []any{region}},
 		{"overdue", []string{wake, "timers_pkey"}, []any{region, tenant, shards}},
+		{"alerts", []string{"alerts_pkey", "timers_schedule_key", schedule}, []any{region, tenant}},
 		{"runs_by_slot", []string{day}, []any{region, tenant, ids[0], slots[:100]}},
 		{"list_schedules", []string{schedule, "timers_schedule_key", day}, []any{region, tenant, ids[0], 100}},
 		{"count_schedules", []string{"schedules_(tenant_idx|name_key)"}, []any{region, tenant, 100}},

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/pressly/goose/v3"
+
 	"github.com/fencepost/fencepost/core"
 )
 
@@ -28,6 +30,12 @@ func (d *DB) Inspect(ctx context.Context) (core.DatabaseInfo, error) {
 	if err != nil {
 		return core.DatabaseInfo{}, translate("read the schema's version", err)
 	}
+	if info.Known, err = knownSchema(d.cockroach); err != nil {
+		return core.DatabaseInfo{}, err
+	}
+	if info.Regions, err = d.regions(ctx); err != nil {
+		return core.DatabaseInfo{}, err
+	}
 	if d.cockroach {
 		return info, nil
 	}
@@ -39,6 +47,37 @@ func (d *DB) Inspect(ctx context.Context) (core.DatabaseInfo, error) {
 		info.PartitionsUntil = days[len(days)-1].to()
 	}
 	return info, nil
+}
+
+// knownSchema returns the number of the last migration that this release has.
+func knownSchema(cockroach bool) (int64, error) {
+	folder := "migrations/postgres"
+	if cockroach {
+		folder = "migrations/cockroachdb"
+	}
+	files, err := migrationFiles.ReadDir(folder) // sorted by name
+	if err != nil {
+		return 0, fmt.Errorf("list migrations: %w", err)
+	}
+	last, err := goose.NumericComponent(files[len(files)-1].Name())
+	if err != nil {
+		return 0, fmt.Errorf("read the number of a migration: %w", err)
+	}
+	return last, nil
+}
+
+func (d *DB) regions(ctx context.Context) ([]core.RegionInfo, error) {
+	type row struct {
+		Region           string
+		Claimers, Shards int64
+	}
+	rows, err := query[row](ctx, d, "regions")
+	if err != nil {
+		return nil, err
+	}
+	return each(rows, func(r row) core.RegionInfo {
+		return core.RegionInfo{Name: r.Region, Claimers: int(r.Claimers), Shards: int(r.Shards)}
+	}), nil
 }
 
 // shortVersion cuts what a server says of its compiler and platform.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/fencepost/fencepost/core"
 )
@@ -14,6 +15,16 @@ const dueKind = "due"
 
 // Overdue implements core.ScheduleStore.
 func (d *DB) Overdue(ctx context.Context, tenant uuid.UUID) ([]core.Overdue, error) {
+	return d.overdue(ctx, d.region, pgID(tenant))
+}
+
+// OverdueIn is Overdue of every tenant in any region. It is for those who have the
+// database itself, never for the API.
+func (d *DB) OverdueIn(ctx context.Context, region string) ([]core.Overdue, error) {
+	return d.overdue(ctx, region, pgtype.UUID{})
+}
+
+func (d *DB) overdue(ctx context.Context, region string, tenant pgtype.UUID) ([]core.Overdue, error) {
 	type row struct {
 		Kind  string
 		Queue string
@@ -24,7 +35,7 @@ func (d *DB) Overdue(ctx context.Context, tenant uuid.UUID) ([]core.Overdue, err
 	for i := range shards {
 		shards[i] = int16(i)
 	}
-	rows, err := query[row](ctx, d, "overdue", d.region, pgID(tenant), shards)
+	rows, err := query[row](ctx, d, "overdue", region, tenant, shards)
 	if err != nil {
 		return nil, err
 	}
@@ -34,6 +45,32 @@ func (d *DB) Overdue(ctx context.Context, tenant uuid.UUID) ([]core.Overdue, err
 			o.State = ""
 		}
 		return o
+	}), nil
+}
+
+// Alerts implements core.ScheduleStore.
+func (d *DB) Alerts(ctx context.Context, tenant uuid.UUID) ([]core.Alert, error) {
+	return d.alerts(ctx, d.region, pgID(tenant))
+}
+
+// AlertsIn is Alerts of every tenant in any region. It is for those who have the
+// database itself, never for the API.
+func (d *DB) AlertsIn(ctx context.Context, region string) ([]core.Alert, error) {
+	return d.alerts(ctx, region, pgtype.UUID{})
+}
+
+func (d *DB) alerts(ctx context.Context, region string, tenant pgtype.UUID) ([]core.Alert, error) {
+	type row struct {
+		ScheduleID         uuid.UUID
+		Name, Kind, Detail string
+		OpenedAt           time.Time
+	}
+	rows, err := query[row](ctx, d, "alerts", region, tenant)
+	if err != nil {
+		return nil, err
+	}
+	return each(rows, func(r row) core.Alert {
+		return core.Alert{ScheduleID: r.ScheduleID, Name: r.Name, Kind: r.Kind, Detail: r.Detail, OpenedAt: r.OpenedAt.UTC()}
 	}), nil
 }
 

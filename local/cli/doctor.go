@@ -10,7 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/fencepost/fencepost/core"
 	"github.com/fencepost/fencepost/core/api"
 	"github.com/fencepost/fencepost/core/cron"
 	"github.com/fencepost/fencepost/infra/database"
@@ -19,18 +18,11 @@ import (
 // doctorLimit bounds the look at a database that was named.
 const doctorLimit = 10 * time.Second
 
-// What doctor finds normal. Leases are judged by the database's clock, so that an
-// offset only makes claims late; a day without partition goes to the default one.
+// The outcomes of a check. Only problems change the exit code.
 const (
-	maxClockOffset   = 500 * time.Millisecond
-	minPartitionDays = 2 * 24 * time.Hour
-)
-
-// The outcomes of a check. Only failed ones change the exit code.
-const (
-	checkOK     = "ok"
-	checkWarn   = "warn"
-	checkFailed = "failed"
+	checkOK      = "ok"
+	checkWarning = "warning"
+	checkProblem = "problem"
 )
 
 // check is one line of the report.
@@ -38,6 +30,7 @@ type check struct {
 	Name   string `json:"name"`
 	Status string `json:"status"`
 	Detail string `json:"detail"`
+	Remedy string `json:"remedy,omitempty"`
 }
 
 // report is what doctor prints.
@@ -46,19 +39,28 @@ type report struct {
 	Checks []check `json:"checks"`
 }
 
-func (r *report) add(name, status, format string, args ...any) {
-	r.Checks = append(r.Checks, check{name, status, fmt.Sprintf(format, args...)})
-	r.OK = r.OK && status != checkFailed
+func (r *report) ok(name, format string, args ...any) {
+	r.Checks = append(r.Checks, check{Name: name, Status: checkOK, Detail: fmt.Sprintf(format, args...)})
+}
+
+// bad adds what is wrong and what to do about it.
+func (r *report) bad(name, status, remedy, format string, args ...any) {
+	r.Checks = append(r.Checks, check{name, status, fmt.Sprintf(format, args...), remedy})
+	r.OK = r.OK && status != checkProblem
 }
 
 func newDoctor(a *app) *cobra.Command {
 	var url string
 	cmd := &cobra.Command{
 		Use:   "doctor",
-		Short: "Check an installation: versions, database, zone data, partitions, clock",
-		Long: `Check an installation and say what is wrong with it. doctor asks the API that
-the profile names; with --database-url or DATABASE_URL it looks at the database
-itself, too. The exit code is 1 if a check failed; a warning does not count.`,
+		Short: "Check an installation, and say what to do about what is wrong",
+		Long: `Check an installation: whether the API answers, versions, zone data, migrations,
+clocks, partitions, who claims, what waits too long, and alerts. Each line is ok, a
+warning, or a problem with its remedy.
+
+doctor asks the API that the profile names, which shows what is the key's; with
+--database-url or DATABASE_URL it looks at the whole database itself, and an API that
+does not answer is a warning only. The exit code is 1 if there is a problem.`,
 		Example: "  fencepost doctor\n  fencepost doctor --json --database-url postgres://user@host/fencepost",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -70,12 +72,12 @@ itself, too. The exit code is 1 if a check failed; a warning does not count.`,
 				return err
 			}
 			if !r.OK {
-				return errors.New("at least one check failed")
+				return errors.New("there is a problem")
 			}
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&url, "database-url", "", "look at this database, too (default $DATABASE_URL)")
+	cmd.Flags().StringVar(&url, "database-url", "", "look at this database itself (default $DATABASE_URL)")
 	cmd.Flags().Bool(jsonFlag, false, "print the report as JSON")
 	return cmd
 }
@@ -86,7 +88,11 @@ func (a *app) printReport(cmd *cobra.Command, r *report) error {
 	}
 	rows := make([][]string, len(r.Checks))
 	for i, c := range r.Checks {
-		rows[i] = []string{c.Status, c.Name, c.Detail}
+		detail := c.Detail
+		if c.Remedy != "" {
+			detail += "; " + c.Remedy
+		}
+		rows[i] = []string{c.Status, c.Name, detail}
 	}
 	return a.printTable([]string{"STATUS", "CHECK", "DETAIL"}, rows)
 }
@@ -94,112 +100,89 @@ func (a *app) printReport(cmd *cobra.Command, r *report) error {
 // examine makes all checks that it can.
 func (a *app) examine(ctx context.Context, url string) *report {
 	r := &report{OK: true}
-	r.add("version", checkOK, "fencepost %s, %s %s/%s", a.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
-	r.add("zone data", checkOK, "IANA %s, embedded", cron.ZoneVersion())
-	seen := a.examineAPI(ctx, r, url != "")
-	if url == "" {
-		r.addDatabase("database", seen)
-		return r
+	r.ok("version", "fencepost %s, %s %s/%s", a.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	r.ok("zone data", "IANA %s, embedded", cron.ZoneVersion())
+	a.examineAPI(ctx, r, url != "")
+	if url != "" {
+		r.addDirect(ctx, url)
 	}
-	if seen != nil {
-		r.addDatabase("database of the API", seen)
-	}
-	r.addDirect(ctx, url)
 	return r
 }
 
-// examineAPI adds what the API says and returns what it sees of its database,
-// nil if nothing. An API that cannot be asked is a failure unless the database
-// is looked at anyway.
-func (a *app) examineAPI(ctx context.Context, r *report, optional bool) *api.DatabaseInfo {
-	status := checkFailed
+// examineAPI asks the API. Unless it is optional, because the database is looked at
+// anyway, one that cannot be asked is a problem, and what it sees of the database
+// is reported.
+func (a *app) examineAPI(ctx context.Context, r *report, optional bool) {
+	status := checkProblem
 	if optional {
-		status = checkWarn
+		status = checkWarning
 	}
 	c, err := a.connect()
 	if err != nil {
-		r.add("api", status, "%s", oneLine(err.Error()))
-		return nil
+		r.bad("api", status, "", "%s", oneLine(err.Error()))
+		return
 	}
+	if _, err := c.Ready(ctx); err != nil {
+		r.bad("api", status, "", "%s", oneLine(err.Error()))
+		return
+	}
+	sent := a.Clock.Now()
 	info, err := c.Info(ctx)
+	took := a.Clock.Now().Sub(sent)
 	if err != nil {
-		r.add("api", status, "%s", oneLine(err.Error()))
-		return nil
+		r.bad("api", status, "", "%s answers, but not to this key: %s", c.URL(), oneLine(err.Error()))
+		return
 	}
-	if info.Version != a.Version {
-		r.add("api", checkWarn, "%s is version %s, this program is %s", c.URL(), info.Version, a.Version)
+	if info.Version == a.Version {
+		r.ok("api", "%s is ready, version %s", c.URL(), info.Version)
 	} else {
-		r.add("api", checkOK, "%s is version %s", c.URL(), info.Version)
+		r.bad("api", checkWarning, "use the same release for both", "%s is ready, but version %s, and this program is %s", c.URL(), info.Version, a.Version)
 	}
-	if info.ZoneData != cron.ZoneVersion() {
-		r.add("zone data of the API", checkWarn, "IANA %s; previews of this program may differ from what runs", info.ZoneData)
+	if info.ZoneData == cron.ZoneVersion() {
+		r.ok("zone data of the API", "IANA %s", info.ZoneData)
 	} else {
-		r.add("zone data of the API", checkOK, "IANA %s", info.ZoneData)
+		r.bad("zone data of the API", checkWarning, "previews of this program may differ from what runs: use the same release for both", "IANA %s", info.ZoneData)
 	}
-	r.addOverdue(info.Overdue)
-	return info.Database
-}
-
-// addOverdue says what waits too long, and for whom.
-func (r *report) addOverdue(late []api.Overdue) {
-	if len(late) == 0 {
-		r.add("waiting", checkOK, "nothing has waited for more than a minute")
-	}
-	for _, o := range late {
-		since := o.Since.Format(time.RFC3339)
-		switch o.What {
-		case "schedule":
-			r.add("waiting", checkFailed, "%s due and not claimed, the oldest since %s: no claimer works; start one with fencepost up", plural(int(o.Count), "schedule is", "schedules are"), since)
-		case string(core.RunQueued):
-			r.add("waiting", checkFailed, "%s queued on %s since %s and not started: no executor serves this queue, or all are busy", plural(int(o.Count), "run is", "runs are"), o.Queue, since)
-		default:
-			r.add("waiting", checkFailed, "%s %s on %s since %s although the time is over: no claimer works", plural(int(o.Count), "run is", "runs are"), o.What, o.Queue, since)
+	if d := info.Database; d != nil {
+		r.addClock("clock of the API", seconds(d.ClockOffset), seconds(d.RoundTrip))
+		if !optional {
+			r.addClock("clock of this machine", d.Time.Sub(sent.Add(took/2)), took)
 		}
 	}
+	if !optional {
+		r.addDatabase(info.Database)
+		r.addOverdue("", info.Overdue, info.Database)
+		r.addAlerts(info.Alerts)
+	}
 }
 
-// addDirect looks at the database itself.
+// addDirect looks at the database itself, at all tenants and regions.
 func (r *report) addDirect(ctx context.Context, url string) {
 	ctx, cancel := context.WithTimeoutCause(ctx, doctorLimit, errors.New("the database did not answer within 10 seconds"))
 	defer cancel()
-	// The region names no row here: nothing of a region is read.
+	// The region names no row here: what is of one is asked for by its name.
 	db, err := database.Open(ctx, database.Config{URL: url, Region: "doctor", Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
-		r.add("database", checkFailed, "%s", oneLine(err.Error()))
+		r.bad("database", checkProblem, "is the URL right, and the server up?", "%s", oneLine(err.Error()))
 		return
 	}
 	defer db.Close()
 	seen, err := db.Inspect(ctx)
 	if err != nil {
-		r.add("database", checkFailed, "%s; fencepost migrate prepares a new one", oneLine(err.Error()))
+		r.bad("database", checkProblem, "fencepost migrate prepares a new one", "%s", oneLine(err.Error()))
 		return
 	}
-	r.addDatabase("database", api.NewDatabaseInfo(seen))
+	d := api.NewDatabaseInfo(seen)
+	r.addDatabase(d)
+	r.addClock("clock of this machine", seen.ClockOffset, seen.RoundTrip)
+	for _, region := range seen.Regions {
+		late, err1 := db.OverdueIn(ctx, region.Name)
+		alerts, err2 := db.AlertsIn(ctx, region.Name)
+		if err := errors.Join(err1, err2); err != nil {
+			r.bad("region "+region.Name, checkProblem, "", "cannot be looked at: %s", oneLine(err.Error()))
+			continue
+		}
+		r.addOverdue(" in "+region.Name, api.NewOverdue(late), d)
+		r.addDetailedAlerts(region.Name, alerts)
+	}
 }
-
-// addDatabase judges what was seen of a database; nil is nothing.
-func (r *report) addDatabase(name string, d *api.DatabaseInfo) {
-	if d == nil {
-		r.add(name, checkFailed, "does not answer")
-		return
-	}
-	r.add(name, checkOK, "%s, schema %d, answers within %s", d.Server, d.Schema, seconds(d.RoundTrip).Round(time.Microsecond))
-	offset, within := seconds(d.ClockOffset), seconds(d.RoundTrip)/2
-	status := checkOK
-	if offset.Abs() > maxClockOffset+within {
-		status = checkWarn
-	}
-	r.add("clock", status, "%s is %+.3f s off, give or take %.3f s", name, d.ClockOffset, within.Seconds())
-	if d.PartitionsUntil == nil {
-		r.add("partitions", checkOK, "none needed")
-		return
-	}
-	left := d.PartitionsUntil.Sub(d.Time)
-	status = checkOK
-	if left < minPartitionDays {
-		status = checkWarn
-	}
-	r.add("partitions", status, "made until %s, %.1f days ahead", d.PartitionsUntil.Format(time.DateOnly), left.Hours()/24)
-}
-
-func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
