@@ -27,7 +27,7 @@ import (
 const region = "local"
 
 func TestMain(m *testing.M) {
-	os.Exit(dbtest.Main(m, func(ctx context.Context, url string) error {
+	code := dbtest.Main(m, func(ctx context.Context, url string) error {
 		if _, err := database.Migrate(ctx, url, region, slog.New(slog.DiscardHandler)); err != nil {
 			return err
 		}
@@ -37,7 +37,11 @@ func TestMain(m *testing.M) {
 		}
 		defer db.Close()
 		return db.EnsurePartitions(ctx)
-	}))
+	})
+	if testing.Verbose() {
+		printAnswers()
+	}
+	os.Exit(code)
 }
 
 // fakeStore answers every read with one schedule, or every call with err.
@@ -199,7 +203,7 @@ func newServer(t testing.TB, store core.ScheduleStore, keys core.KeyStore, chang
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Handler = handler
+	s.Handler = described{TB: t, Handler: handler}
 	s.key = s.addKey(uuid.New(), "admin")
 	return s
 }

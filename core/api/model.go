@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/danielgtaylor/huma/v2"
+
 	"github.com/fencepost/fencepost/core"
 	"github.com/fencepost/fencepost/core/cron"
 	"github.com/fencepost/fencepost/core/schedules"
@@ -102,11 +104,22 @@ type Schedule struct {
 	// NextRunAt is nil while the schedule is paused or completed.
 	NextRunAt *time.Time `json:"next_run_at" doc:"When the next run is due, the spread included; null if paused or completed."`
 	// LastRun is nil before the first run.
-	LastRun   *LastRun  `json:"last_run" doc:"The last run that was admitted; null before the first."`
+	LastRun   *LastRun  `json:"last_run"`
 	LastState *string   `json:"last_state" doc:"The state of that run; null before the first, and once its history has expired."`
 	Version   int64     `json:"version" doc:"Rises with every edit, pause and resume."`
 	CreatedAt time.Time `json:"created_at"`
 	UpdatedAt time.Time `json:"updated_at"`
+}
+
+// TransformSchema describes what the tags cannot, as [huma.SchemaTransformer]:
+// an object that may be null.
+func (Schedule) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
+	last := s.Properties["last_run"]
+	s.Properties["last_run"] = &huma.Schema{
+		Description: "The last run that was admitted; null before the first.",
+		AnyOf:       []*huma.Schema{{Ref: last.Ref}, {Type: "null"}},
+	}
+	return s
 }
 
 // LastRun is the last run of a schedule that was admitted, which skipped slots
