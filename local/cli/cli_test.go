@@ -198,7 +198,7 @@ func TestRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 	matches(t, timeText+"\tdead\tmanual\t1/5\t"+timeText+"\t"+timeText+"\tpermanent: exit 1 \uFFFD\\[31mred\t"+run.ID+"\n", s.ok("runs", "list", "a"))
-	matches(t, `(?s)id +`+run.ID+`\n.*reason +permanent\n.*attempts +1 of 5\n.*error +exit 1 .*attempt 1 +`+timeText+` exit 1 .*\n`, s.ok("runs", "get", run.ID))
+	matches(t, `(?s)id +`+run.ID+`\n.*reason +permanent\n.*attempts +1 of 5\n.*attempt 1 +`+timeText+` exit 1 \.\.\.\nerror:\n  exit 1\n  \x{FFFD}\[31mred\n`, s.ok("runs", "get", run.ID))
 	var detail api.RunDetail
 	if err := json.Unmarshal([]byte(s.ok("runs", "get", run.ID, "--json")), &detail); err != nil || len(detail.Attempts) != 1 {
 		t.Errorf("%+v %v", detail, err)

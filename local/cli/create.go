@@ -62,6 +62,7 @@ func newSchedulesCreate(a *app) *cobra.Command {
 	for _, name := range []string{"name", "spec"} {
 		_ = cmd.MarkFlagRequired(name) // fails only for a flag that does not exist
 	}
+	offerPolicies(cmd)
 	cmd.MarkFlagsOneRequired("command", "url", "queue")
 	cmd.MarkFlagsMutuallyExclusive("command", "url", "queue")
 	return cmd

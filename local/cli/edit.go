@@ -40,6 +40,7 @@ changed.`,
 	})
 	f.register(cmd.Flags())
 	cmd.Flags().StringVar(&rename, "rename", "", "another name")
+	offerPolicies(cmd)
 	cmd.MarkFlagsMutuallyExclusive("command", "url", "queue")
 	return cmd
 }

@@ -20,6 +20,13 @@ func (a *app) printJSON(v any) error {
 	return e.Encode(v)
 }
 
+// printLine writes one value as a line of JSON.
+func (a *app) printLine(v any) error {
+	e := json.NewEncoder(a.Out)
+	e.SetEscapeHTML(false)
+	return e.Encode(v)
+}
+
 // printTable writes rows in columns under their headings for a person, and
 // without both, with tabs between, for a program.
 func (a *app) printTable(headings []string, rows [][]string) error {

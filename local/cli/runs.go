@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -53,6 +54,7 @@ func newRunsList(a *app) *cobra.Command {
 	f.StringSliceVar(&filter.States, "state", nil, "only runs in these states, such as dead,skipped")
 	f.StringVar(&from, "from", "", "only runs whose slot is not before this RFC 3339 time")
 	f.StringVar(&to, "to", "", "only runs whose slot is before this RFC 3339 time")
+	offer(cmd, "state", "queued", "running", "retrying", "succeeded", "dead", "skipped", "canceled")
 	return cmd
 }
 
@@ -72,7 +74,7 @@ func (a *app) printRuns(list api.List[api.Run]) error {
 	rows := make([][]string, len(list.Items))
 	for i, r := range list.Items {
 		rows[i] = []string{
-			showTime(&r.ScheduledFor), r.State, r.Cause, fmt.Sprintf("%d/%d", r.Attempt, r.MaxAttempts),
+			showSlots(r), r.State, r.Cause, fmt.Sprintf("%d/%d", r.Attempt, r.MaxAttempts),
 			showTime(r.StartedAt), showTime(r.FinishedAt), shortText(why(r)), r.ID,
 		}
 	}
@@ -83,19 +85,22 @@ func (a *app) printRuns(list api.List[api.Run]) error {
 	return a.more(list.NextCursor)
 }
 
-// why says why a run did not succeed, and how many slots a skipped row is.
+// showSlots shows the slot of a run, or the range that a row of skipped slots stands
+// for with their number.
+func showSlots(r api.Run) string {
+	if r.RangeFrom == nil {
+		return showTime(&r.ScheduledFor)
+	}
+	count := strconv.FormatInt(r.RangeCount, 10)
+	if r.RangeCount >= core.MaxRangeCount {
+		count = "at least " + count
+	}
+	return fmt.Sprintf("%s .. %s (%s)", showTime(r.RangeFrom), showTime(&r.ScheduledFor), count)
+}
+
+// why says why a run did not succeed.
 func why(r api.Run) string {
-	var parts []string
-	if r.RangeFrom != nil {
-		parts = append(parts, fmt.Sprintf("%d slots", r.RangeCount))
-	}
-	if r.Reason != "" {
-		parts = append(parts, r.Reason)
-	}
-	if r.Error != "" {
-		parts = append(parts, r.Error)
-	}
-	return strings.Join(parts, ": ")
+	return strings.Join(slices.DeleteFunc([]string{r.Reason, r.Error}, func(s string) bool { return s == "" }), ": ")
 }
 
 func newRunsCancel(a *app) *cobra.Command {
@@ -104,6 +109,8 @@ func newRunsCancel(a *app) *cobra.Command {
 		Short:   "Cancel a run: a waiting one ends, a running one is asked to",
 		Example: "  fencepost runs cancel run_040t4bx7ga2qvsw4k5kcyq2q060g01k1h8kvfh80dhqp6rbc",
 		Args:    cobra.ExactArgs(1),
+
+		ValidArgsFunction: a.completeRuns(true),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := a.connect()
 			if err != nil {
@@ -119,46 +126,4 @@ func newRunsCancel(a *app) *cobra.Command {
 			return a.say(cmd, run, "%s is %s", run.ID, run.State)
 		},
 	}
-}
-
-func newRunsGet(a *app) *cobra.Command {
-	return &cobra.Command{
-		Use:     "get RUN",
-		Short:   "Show a run with its failed attempts, by its id",
-		Example: "  fencepost runs get run_04c1p8c0hr3jgs...",
-		Args:    cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := a.connect()
-			if err != nil {
-				return err
-			}
-			run, err := c.Run(cmd.Context(), args[0])
-			if err != nil {
-				return err
-			}
-			if asJSON(cmd) {
-				return a.printJSON(run)
-			}
-			return a.printRun(run)
-		},
-	}
-}
-
-func (a *app) printRun(r api.RunDetail) error {
-	fields := [][2]string{
-		{"id", r.ID}, {"schedule", r.ScheduleID}, {"slot", showTime(&r.ScheduledFor)}, {"state", r.State}, {"cause", r.Cause},
-		{"reason", r.Reason}, {"queue", r.Queue}, {"attempts", fmt.Sprintf("%d of %d", r.Attempt, r.MaxAttempts)},
-		{"created", showTime(&r.CreatedAt)}, {"started", showTime(r.StartedAt)}, {"finished", showTime(r.FinishedAt)},
-		{"covers from", showTime(r.CoversFrom)}, {"covers to", showTime(r.CoversTo)}, {"payload", compact(r.Payload)}, {"result", compact(r.Result)}, {"error", r.Error},
-	}
-	if r.RangeFrom != nil {
-		fields = append(fields, [2]string{"first slot", showTime(r.RangeFrom)}, [2]string{"slots", strconv.FormatInt(r.RangeCount, 10)})
-	}
-	if r.CancelRequested {
-		fields = append(fields, [2]string{"cancel", "requested"})
-	}
-	for _, t := range r.Attempts {
-		fields = append(fields, [2]string{fmt.Sprintf("attempt %d", t.Number), showTime(t.FinishedAt) + " " + t.Error})
-	}
-	return a.printFields(fields)
 }

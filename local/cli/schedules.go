@@ -75,6 +75,7 @@ func newSchedulesList(a *app) *cobra.Command {
 	f.StringVar(&filter.Queue, "queue", "", "only schedules whose job names this queue")
 	f.StringVar(&filter.NamePrefix, "name-prefix", "", "only schedules whose name begins so")
 	f.StringVarP(&filter.Labels, "label", "l", "", "only schedules whose labels meet these conditions: key=value, key!=value, key, !key")
+	offer(cmd, "state", "active", "paused", "completed")
 	return cmd
 }
 

@@ -2,7 +2,9 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net/http"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -14,44 +16,50 @@ import (
 
 // The bounds of a tail.
 const (
-	tailSchedules = 1000 // followed at once
+	tailSchedules = 1000 // followed at once without names
+	tailNames     = 50   // followed at once by name, a request each
 	tailRuns      = 20   // of a schedule that are looked at each time
-	tailEvery     = time.Second
-	minTailEvery  = 200 * time.Millisecond
+	tailOpen      = 1000 // runs that are alive and no longer in view
+	tailOpenLooks = 20   // of these, looked at each time
+	tailInterval  = time.Second
+	minTail       = 200 * time.Millisecond
 )
 
 func newRunsTail(a *app) *cobra.Command {
-	every := tailEvery
+	interval := tailInterval
 	cmd := &cobra.Command{
 		Use:   "tail [SCHEDULE...]",
-		Short: "Follow runs as they start and end, of all schedules or of some",
+		Short: "Follow runs as they come and change, of all schedules or of some",
 		Long: `Follow runs: a line when a run is made and whenever its state changes, until
-Ctrl-C. Without a name the last run of each schedule is followed, of up to 1,000
-schedules; with names all runs of these are. An API that does not answer is waited
-for.`,
-		ValidArgsFunction: a.completeNames,
-
-		Example: "  fencepost runs tail\n  fencepost runs tail nightly-report --every 5s",
+Ctrl-C. With names all runs of up to 50 schedules are followed; without, the last
+run of each schedule, of the first 1,000. States that pass between two looks are not
+seen, the last one is. An API that does not answer is waited for.`,
+		Example: "  fencepost runs tail\n  fencepost runs tail nightly-report --interval 5s",
+		Args:    cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if every < minTailEvery {
-				return usageError("--every must be at least %s", minTailEvery)
+			if interval < minTail {
+				return usageError("--interval must be at least %s", minTail)
+			}
+			if len(args) > tailNames {
+				return usageError("at most %d schedules can be named", tailNames)
 			}
 			c, err := a.connect()
 			if err != nil {
 				return err
 			}
-			t := &follower{app: a, client: c}
+			f := &follower{app: a, client: c, json: asJSON(cmd)}
 			for _, name := range args {
 				s, err := c.Find(cmd.Context(), name)
 				if err != nil {
 					return err
 				}
-				t.named = append(t.named, s)
+				f.named = append(f.named, s)
 			}
-			return t.follow(cmd.Context(), every)
+			return f.follow(cmd.Context(), interval)
 		},
 	}
-	cmd.Flags().DurationVar(&every, "every", tailEvery, "how often to look")
+	cmd.ValidArgsFunction = a.completeNames
+	cmd.Flags().DurationVar(&interval, "interval", interval, "how often to look")
 	return cmd
 }
 
@@ -59,65 +67,107 @@ for.`,
 type follower struct {
 	*app
 	client *client.Client
-	named  []api.Schedule // nil: all
-	seen   map[string]string
+	json   bool
+	named  []api.Schedule // none: all
+	// seen has the runs of the last look; nil before the first.
+	seen map[string]followed
+	// open are runs that were alive when they went out of view, the one that was
+	// looked at longest ago first.
+	open   []followed
 	silent bool // the last look failed
+	many   bool // it was said that there are more schedules than are followed
+}
+
+// followed is what a look sees of a run, and a line of JSON.
+type followed struct {
+	Seen         time.Time `json:"seen"` // by this machine's clock
+	Schedule     string    `json:"schedule"`
+	ID           string    `json:"id"`
+	State        string    `json:"state"`
+	ScheduledFor time.Time `json:"scheduled_for"`
+	Attempt      int       `json:"attempt,omitempty"` // zero: not known, or none
+	Why          string    `json:"why,omitempty"`
 }
 
 // follow looks until ctx ends, which is no error.
-func (f *follower) follow(ctx context.Context, every time.Duration) error {
+func (f *follower) follow(ctx context.Context, interval time.Duration) error {
 	for ctx.Err() == nil {
 		runs, err := f.look(ctx)
 		switch {
 		case ctx.Err() != nil:
 			return nil
-		case client.IsRefusal(err), err != nil && !f.silent && f.seen == nil:
+		case err == nil && f.silent:
+			f.silent = false
+			f.say("the API answers again")
+		case err != nil && (f.seen == nil || !passing(err)):
 			return err
 		case err != nil && !f.silent:
 			f.silent = true
 			f.say("waiting for the API: " + oneLine(err.Error()))
-		case err == nil:
-			if f.silent {
-				f.silent = false
-				f.say("the API answers again")
-			}
-			if err := f.print(runs); err != nil {
+		}
+		if err == nil {
+			if err := f.show(runs); err != nil {
 				return err
 			}
 		}
-		if f.Clock.Sleep(ctx, every) != nil {
+		if f.Clock.Sleep(ctx, interval) != nil {
 			return nil
 		}
 	}
 	return nil
 }
 
+// passing reports whether an error may be over at the next look: nobody answered,
+// or the API asks to come again.
+func passing(err error) bool {
+	var refusal *client.Error
+	return !errors.As(err, &refusal) || refusal.Problem.Status >= http.StatusInternalServerError || refusal.Problem.Status == http.StatusTooManyRequests
+}
+
 func (f *follower) say(text string) {
 	_, _ = fmt.Fprintln(f.Err, terminal.Printable(text)) // standard error is all there is to tell
 }
 
-// followed is what a look sees of a run.
-type followed struct {
-	id, name, state, why string
-	slot                 time.Time
+// look returns the runs in view, and those that were alive when they left it.
+func (f *follower) look(ctx context.Context) ([]followed, error) {
+	var runs []followed
+	var err error
+	if len(f.named) == 0 {
+		runs, err = f.lookAtAll(ctx)
+	} else {
+		runs, err = f.lookAtNamed(ctx)
+	}
+	if err != nil {
+		return nil, err
+	}
+	f.keepOpen(runs)
+	more, err := f.lookAtOpen(ctx)
+	return append(more, runs...), err
 }
 
-func (f *follower) look(ctx context.Context) ([]followed, error) {
-	if f.named == nil {
-		return f.lookAtAll(ctx)
-	}
+func (f *follower) lookAtNamed(ctx context.Context) ([]followed, error) {
 	var all []followed
 	for _, s := range f.named {
 		list, err := f.client.Runs(ctx, s.ID, client.RunFilter{}, client.Page{Limit: tailRuns})
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("%s: %w", s.Name, err)
 		}
+		known := f.seen == nil || len(list.Items) < tailRuns
 		for i := len(list.Items) - 1; i >= 0; i-- {
-			r := list.Items[i]
-			all = append(all, followed{r.ID, s.Name, r.State, why(r), r.ScheduledFor})
+			r := newFollowed(s.Name, list.Items[i])
+			_, seen := f.seen[r.ID]
+			known = known || seen
+			all = append(all, r)
+		}
+		if !known {
+			f.say("more runs of " + s.Name + " came than a look shows; see fencepost runs list")
 		}
 	}
 	return all, nil
+}
+
+func newFollowed(schedule string, r api.Run) followed {
+	return followed{Schedule: schedule, ID: r.ID, State: r.State, ScheduledFor: r.ScheduledFor, Attempt: r.Attempt, Why: why(r)}
 }
 
 func (f *follower) lookAtAll(ctx context.Context) ([]followed, error) {
@@ -127,32 +177,54 @@ func (f *follower) lookAtAll(ctx context.Context) ([]followed, error) {
 		if err != nil {
 			return nil, err
 		}
-		if s.LastRun != nil {
-			all = append(all, followed{s.LastRun.ID, s.Name, lastState(s), "", s.LastRun.ScheduledFor})
-		}
-		if looked++; looked == tailSchedules {
+		if looked == tailSchedules {
+			if !f.many {
+				f.many = true
+				f.say(fmt.Sprintf("there are more than %d schedules; the others are followed by name", tailSchedules))
+			}
 			break
+		}
+		looked++
+		if s.LastRun != nil && s.LastState != nil {
+			all = append(all, followed{Schedule: s.Name, ID: s.LastRun.ID, State: *s.LastState, ScheduledFor: s.LastRun.ScheduledFor})
 		}
 	}
 	return all, nil
 }
 
-// print prints what is new since the last look; the first look is only remembered.
-func (f *follower) print(runs []followed) error {
-	seen := make(map[string]string, len(runs))
+// show prints what is new since the last look; the first one is only remembered.
+func (f *follower) show(runs []followed) error {
+	seen := make(map[string]followed, len(runs))
 	for _, r := range runs {
-		seen[r.id] = r.state
-		if old, ok := f.seen[r.id]; f.seen == nil || ok && old == r.state {
+		old, ok := f.seen[r.ID]
+		seen[r.ID] = r
+		if f.seen == nil || ok && old.State == r.State {
 			continue
 		}
-		text := fmt.Sprintf("%s  %s  %s  %s", r.slot.UTC().Format(time.RFC3339), r.name, r.state, r.id)
-		if r.why != "" {
-			text += "  " + shortText(r.why)
-		}
-		if _, err := fmt.Fprintln(f.Out, terminal.Printable(text)); err != nil {
+		if err := f.print(r); err != nil {
 			return err
 		}
 	}
+	if f.seen == nil && f.Terminal {
+		f.say("waiting for runs; Ctrl-C ends")
+	}
 	f.seen = seen
 	return nil
+}
+
+func (f *follower) print(r followed) error {
+	r.Seen = f.Clock.Now().UTC()
+	if f.json {
+		return f.printLine(r)
+	}
+	text := fmt.Sprintf("%s  %s  %s", r.Seen.Format(time.TimeOnly), r.Schedule, r.State)
+	if r.Why != "" {
+		text += ": " + shortText(r.Why)
+	}
+	text += "  slot " + r.ScheduledFor.UTC().Format(time.RFC3339)
+	if r.Attempt > 0 {
+		text += fmt.Sprintf("  attempt %d", r.Attempt)
+	}
+	_, err := fmt.Fprintln(f.Out, terminal.Printable(text+"  "+r.ID))
+	return err
 }
