@@ -22,6 +22,32 @@ const (
 	completeMost  = 50
 )
 
+// addCompletion adds cobra's command for the scripts of shells, with words of our
+// own around it.
+func (a *app) addCompletion(root *cobra.Command) {
+	root.SetOut(a.Out) // cobra's command takes it here already
+	root.InitDefaultCompletionCmd()
+	cmd, _, err := root.Find([]string{"completion"})
+	if err != nil {
+		return // cobra has none any more
+	}
+	cmd.Short = "Make a script with which your shell completes commands, names and runs"
+	cmd.Example = "  fencepost completion bash > ~/.local/share/bash-completion/completions/fencepost"
+	cmd.Args, cmd.RunE = cobra.ArbitraryArgs, missing
+	for _, child := range cmd.Commands() {
+		switch child.Name() {
+		case "bash":
+			child.Example = cmd.Example
+		case "zsh":
+			child.Example = "  fencepost completion zsh > \"${fpath[1]}/_fencepost\""
+		case "fish":
+			child.Example = "  fencepost completion fish > ~/.config/fish/completions/fencepost.fish"
+		default:
+			child.Example = "  fencepost completion " + child.Name() + " | Out-String | Invoke-Expression"
+		}
+	}
+}
+
 // completeNames offers the names of schedules to the shell.
 func (a *app) completeNames(cmd *cobra.Command, args []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	return a.complete(cmd, args, begun, client.ScheduleFilter{NamePrefix: begun}, func(s api.Schedule) (string, string) {

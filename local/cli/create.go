@@ -35,7 +35,7 @@ func newSchedulesCreate(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "create --name NAME --spec SPEC (--command COMMAND | --url URL | --queue QUEUE)",
 		Short: "Create a schedule that runs a command, sends a request or feeds a queue",
-		Example: `  fencepost schedules create --name report --spec "0 3 * * *" --time-zone Europe/Berlin --command "make report"
+		Example: `  fencepost schedules create --name nightly-report --spec "0 3 * * *" --time-zone Europe/Berlin --command "make report"
   fencepost schedules create --name ping --spec "every 15m" --url https://example.com/ping --method GET
   fencepost schedules create --name once --spec "in 3d" --queue mails --payload '{"to":"all"}'`,
 		Args: cobra.NoArgs,
@@ -72,6 +72,7 @@ func (f *createFlags) register(flags *pflag.FlagSet) {
 	flags.StringVar(&f.in.Spec, "spec", "", `when: a cron expression, "every 15m", "at 2027-01-05T09:00" or "in 3d"`)
 	flags.StringVar(&f.in.TimeZone, "time-zone", "", "IANA zone of the spec (default UTC)")
 	flags.StringToStringVarP(&f.in.Labels, "label", "l", nil, "label to find it by, as key=value; can be repeated")
+	flags.Lookup("label").DefValue = "" // not an empty list, in the help
 	flags.StringVar(&f.command, "command", "", "run this shell command")
 	flags.StringVar(&f.url, "url", "", "send a request to this URL")
 	flags.StringVar(&f.method, "method", "", "method of the request (default POST)")

@@ -39,10 +39,19 @@ changed.`,
 		return a.say(cmd, s, "edited %s: version %d%s%s", s.Name, s.Version, nextRun(s), hint(s))
 	})
 	f.register(cmd.Flags())
+	cmd.Flags().VisitAll(func(flag *pflag.Flag) { // what is not given stays
+		flag.Usage = withoutDefault(flag.Usage)
+	})
 	cmd.Flags().StringVar(&rename, "rename", "", "another name")
 	offerPolicies(cmd)
 	cmd.MarkFlagsMutuallyExclusive("command", "url", "queue")
 	return cmd
+}
+
+// withoutDefault cuts what the help of a flag says of its default.
+func withoutDefault(usage string) string {
+	text, _, _ := strings.Cut(usage, " (default ")
+	return text
 }
 
 // changes returns the fields whose flags were given, as the API takes them.

@@ -1,6 +1,8 @@
 package cli_test
 
 import (
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -8,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/fencepost/fencepost/local/cli"
 )
 
 // help returns what a command prints about itself.
@@ -16,10 +20,8 @@ func (s *shell) help(args ...string) string {
 	return s.ok(append(args, "--help")...)
 }
 
-var (
-	listedCommand = regexp.MustCompile(`(?m)^  ([a-z]+) {2,}[A-Z]`)
-	flagOf        = regexp.MustCompile(`(?:^| )(--?[a-z][a-z-]*)`)
-)
+// program finds where an example calls the program.
+var program = regexp.MustCompile(`(?:^ *|[ (])fencepost `)
 
 // TestHelp: what a newcomer sees first.
 func TestHelp(t *testing.T) {
@@ -41,64 +43,94 @@ func TestHelp(t *testing.T) {
 	}
 }
 
-// TestEveryCommandHasExamplesThatExist: each command shows how it is used, by
-// commands and flags that there are.
-func TestEveryCommandHasExamplesThatExist(t *testing.T) {
+// TestEveryCommandHasExamplesThatWork: each line of them, as a shell splits it, is a
+// command with flags and arguments that it takes, and one of those below it if it
+// only holds others.
+func TestEveryCommandHasExamplesThatWork(t *testing.T) {
 	t.Parallel()
-	s := newShell(t)
-	n := 0
-	var visit func(path []string)
-	visit = func(path []string) {
-		text := s.help(path...)
-		below := 0
-		if strings.Contains(text, "Commands:") || strings.Contains(text, "[command]") {
-			for _, m := range listedCommand.FindAllStringSubmatch(text, -1) {
-				if m[1] != "help" && m[1] != "completion" {
-					below++
-					visit(append(append([]string{}, path...), m[1]))
+	all := cli.CommandExamples()
+	if len(all) < 25 {
+		t.Fatalf("only %d commands were found", len(all))
+	}
+	for path, examples := range all {
+		if examples == "" {
+			t.Errorf("%s has no example", path)
+		}
+		if !program.MatchString(examples) {
+			t.Errorf("%s does not show itself: %s", path, examples)
+		}
+		for line := range strings.Lines(examples) {
+			for _, own := range program.Split(strings.TrimSpace(line), -1)[1:] {
+				words, err := shellWords(own)
+				if err != nil {
+					t.Errorf("%s: %v: %s", path, err, line)
+					continue
+				}
+				found, err := cli.Parse(words)
+				if err != nil || found != path && !strings.HasPrefix(found, path+" ") && !strings.Contains(line, " | ") {
+					t.Errorf("%s: the example is of %q, %v: %s", path, found, err, line)
 				}
 			}
 		}
-		if below > 0 {
-			return
-		}
-		n++
-		_, examples, ok := strings.Cut(text, "Examples:\n")
-		if !ok {
-			t.Errorf("%s has no example", strings.Join(path, " "))
-			return
-		}
-		examples, _, _ = strings.Cut(examples, "\nFlags:")
-		for _, line := range strings.Split(strings.TrimSpace(examples), "\n") {
-			s.checkExample(path, line, text)
-		}
-	}
-	visit(nil)
-	if n < 20 {
-		t.Errorf("only %d commands were found", n)
 	}
 }
 
-// checkExample checks the flags of an example's own command.
-func (s *shell) checkExample(path []string, line, help string) {
-	s.Helper()
-	at := strings.Index(line, "fencepost "+strings.Join(path, " "))
-	if at < 0 && strings.Contains(line, "fencepost") {
-		s.Errorf("%s: the example is of another command: %s", strings.Join(path, " "), line)
-	}
-	if at < 0 {
-		return // it goes on from the line before
-	}
-	own := line[at:]
-	for _, end := range []string{" | ", " > ", ")"} {
-		own, _, _ = strings.Cut(own, end)
-	}
-	own = regexp.MustCompile(`'[^']*'|"[^"]*"`).ReplaceAllString(own, "x")
-	for _, m := range flagOf.FindAllStringSubmatch(own, -1) {
-		if !strings.Contains(help, m[1]+" ") && !strings.Contains(help, m[1]+",") && !strings.Contains(help, m[1]+"\n") {
-			s.Errorf("%s has no flag %s: %s", strings.Join(path, " "), m[1], line)
+// TestExamplesThatDoNotWork: the test above finds them.
+func TestExamplesThatDoNotWork(t *testing.T) {
+	t.Parallel()
+	for _, line := range []string{
+		"schedules lists", "schedules list --nonsense", "schedules get", "schedules get a b", "schedules create --name a --command x",
+		"schedules list --label a,!b", "runs tail *", "runs list \"a", "runs list $(x)", "schedules list --limit many",
+	} {
+		words, err := shellWords(line)
+		if err == nil {
+			_, err = cli.Parse(words)
+		}
+		if err == nil {
+			t.Errorf("%q is taken", line)
 		}
 	}
+}
+
+// shellWords splits the first command of a line as a shell does, and refuses what
+// an interactive one would change.
+func shellWords(line string) ([]string, error) {
+	var words []string
+	var word strings.Builder
+	quote, begun := rune(0), false
+	for _, r := range line {
+		switch {
+		case quote != 0 && r == quote:
+			quote = 0
+		case quote != 0:
+			word.WriteRune(r)
+		case r == '\'' || r == '"':
+			quote, begun = r, true
+		case strings.ContainsRune("|<>;)", r):
+			if begun {
+				words = append(words, word.String())
+			}
+			return words, nil
+		case strings.ContainsRune("!*?[]{}$&`(\\~#", r):
+			return nil, fmt.Errorf("a shell changes %q", r)
+		case r == ' ':
+			if begun {
+				words = append(words, word.String())
+			}
+			begun = false
+			word.Reset()
+		default:
+			begun = true
+			word.WriteRune(r)
+		}
+	}
+	if quote != 0 {
+		return nil, errors.New("a quote is open")
+	}
+	if begun {
+		words = append(words, word.String())
+	}
+	return words, nil
 }
 
 // TestCompletion: shells get a script, and the names of schedules.
@@ -108,6 +140,11 @@ func TestCompletion(t *testing.T) {
 	for _, shell := range []string{"bash", "zsh", "fish"} {
 		if out := s.ok("completion", shell); !strings.Contains(out, "fencepost") {
 			t.Errorf("%s: %s", shell, out)
+		}
+	}
+	for _, wrong := range [][]string{{"completion"}, {"completion", "tcsh"}} {
+		if r := s.run(wrong...); r.code != 2 {
+			t.Errorf("%q: %+v", wrong, r)
 		}
 	}
 	s.ok("schedules", "create", "--name", "nightly a", "--spec", "@daily", "--queue", "mails")

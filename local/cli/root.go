@@ -16,8 +16,12 @@ func newRoot(a *app) *cobra.Command {
 		Short: "Cron as a service",
 		Long: `Fencepost runs jobs on schedules and keeps what happened to each of them.
 
-The commands talk to the API that the profile or FENCEPOST_URL and
-FENCEPOST_API_KEY name.`,
+fencepost up starts everything on this machine. The other commands talk to the API
+that it wrote to your profile, or that FENCEPOST_URL and FENCEPOST_API_KEY name.`,
+		Example: `  fencepost up --allow-exec
+  crontab -l | fencepost import crontab -
+  fencepost schedules create --name ping --spec "every 15m" --url https://example.com/ping
+  fencepost runs tail`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          cobra.ArbitraryArgs, // RunE refuses them on one line
@@ -35,6 +39,7 @@ FENCEPOST_API_KEY name.`,
 		{"work", "Work with schedules:", []*cobra.Command{newSchedules(a), newRuns(a), newNext(a)}},
 		{"files", "Bring schedules in and out:", []*cobra.Command{newImport(a), newApply(a), newExport(a)}},
 		{"run", "Run and look after an installation:", []*cobra.Command{newUp(a), newMigrate(a), newKeys(a), newDoctor(a)}},
+		{"self", "About this program:", []*cobra.Command{newVersion(a)}},
 	} {
 		root.AddGroup(&cobra.Group{ID: g.id, Title: g.title})
 		for _, cmd := range g.commands {
@@ -42,24 +47,37 @@ FENCEPOST_API_KEY name.`,
 			root.AddCommand(cmd)
 		}
 	}
-	root.AddCommand(newVersion(a))
+	root.SetHelpCommandGroupID("self")
+	root.SetCompletionCommandGroupID("self")
+	a.addCompletion(root)
+	// A command that holds others only shows them: it has no use of its own.
+	root.SetUsageTemplate(strings.Replace(root.UsageTemplate(), "{{if .Runnable}}", "{{if and .Runnable (not .HasAvailableSubCommands)}}", 1))
 	return root
 }
 
-// group returns a command that only holds others.
+// group returns a command that only holds others, with an example of each as its
+// own.
 func group(use, short string, commands ...*cobra.Command) *cobra.Command {
+	examples := make([]string, len(commands))
+	for i, c := range commands {
+		examples[i], _, _ = strings.Cut(c.Example, "\n")
+	}
 	cmd := &cobra.Command{
-		Use:   use,
-		Short: short,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return unknownCommand(cmd, args[0])
-			}
-			return usageError("a command is missing after %q", cmd.CommandPath())
-		},
+		Use:     use,
+		Short:   short,
+		Example: strings.Join(examples, "\n"),
+		RunE:    missing,
 	}
 	cmd.AddCommand(commands...)
 	return cmd
+}
+
+// missing is what running a command does that only holds others.
+func missing(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return unknownCommand(cmd, args[0])
+	}
+	return usageError("a command is missing after %q", cmd.CommandPath())
 }
 
 func unknownCommand(cmd *cobra.Command, name string) error {

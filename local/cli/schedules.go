@@ -49,7 +49,7 @@ func newSchedulesList(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "list",
 		Short:   "List schedules, oldest first",
-		Example: "  fencepost schedules list --state paused --label team=payments,!legacy\n  fencepost schedules list --json | jq '.items[].name'",
+		Example: "  fencepost schedules list --state paused --label 'team=payments,!legacy'\n  fencepost schedules list --json | jq '.items[].name'",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := checkPage(page); err != nil {

@@ -31,7 +31,7 @@ to a profile that only you can read; the other commands use it.
 
 With --roles, several processes share the work on one database. Give --allow-exec
 and --allow-private to the api, which checks jobs, as well as to the executors.`,
-		Example: "  fencepost up --allow-exec\n  fencepost up --database-url postgres://... --roles claimer",
+		Example: "  fencepost up --allow-exec\n  fencepost up --database-url postgres://user@host/fencepost --roles claimer",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var l slog.Level
