@@ -94,11 +94,7 @@ func (a *api) removeNamed(ctx context.Context, tenant uuid.UUID, in *removeInput
 	if err != nil {
 		return nil, err
 	}
-	found, err := a.service.GetNamed(ctx, tenant, in.Name)
-	if err != nil {
-		return nil, err
-	}
-	return nil, a.service.If(match).Delete(ctx, tenant, found.Schedule.ID)
+	return nil, a.service.If(match).DeleteNamed(ctx, tenant, in.Name)
 }
 
 func (a *api) put(ctx context.Context, tenant uuid.UUID, in *putInput) (*putOutput, error) {

@@ -314,6 +314,26 @@ func (s *Service) load(ctx context.Context, tenant, id uuid.UUID) (core.Schedule
 // Delete removes a schedule and cancels its live runs; its history stays until
 // it expires.
 func (s *Service) Delete(ctx context.Context, tenant, id uuid.UUID) error {
+	return s.remove(ctx, tenant, id, "")
+}
+
+// DeleteNamed is Delete for the schedule that has this name when it goes.
+func (s *Service) DeleteNamed(ctx context.Context, tenant uuid.UUID, name string) error {
+	for range maxRounds {
+		found, err := s.GetNamed(ctx, tenant, name)
+		if err != nil {
+			return err
+		}
+		if err := s.remove(ctx, tenant, found.Schedule.ID, name); !errors.Is(err, errRenamed) {
+			return err
+		}
+	}
+	return fmt.Errorf("delete schedule: %w", core.ErrChanged)
+}
+
+// remove deletes a schedule while it has this name; errRenamed once it has another
+// one. Under the empty name it may have any.
+func (s *Service) remove(ctx context.Context, tenant, id uuid.UUID, name string) error {
 	unknown := false
 	for range maxRounds {
 		cur, slots, err := s.load(ctx, tenant, id)
@@ -322,6 +342,9 @@ func (s *Service) Delete(ctx context.Context, tenant, id uuid.UUID) error {
 		}
 		if err != nil {
 			return fmt.Errorf("delete schedule: %w", err)
+		}
+		if name != "" && cur.Schedule.Name != name {
+			return errRenamed
 		}
 		if err := s.match.meets(cur.Schedule.Version, false); err != nil {
 			return fmt.Errorf("delete schedule: %w", err)

@@ -287,3 +287,30 @@ func TestGetNamed(t *testing.T) {
 		t.Errorf("another tenant: %v", err)
 	}
 }
+
+// TestDeleteNamed: what lost its name between the look and the write stays, and
+// what has the name by then goes.
+func TestDeleteNamed(t *testing.T) {
+	t.Parallel()
+	w := newWorld()
+	id := w.other(t)
+	w.store.before = func() {
+		if _, err := w.service.Edit(t.Context(), w.tenant, id, schedules.Fields{Name: ptr("elsewhere")}); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := w.service.DeleteNamed(t.Context(), w.tenant, "nightly"); !errors.Is(err, core.ErrNotFound) {
+		t.Errorf("renamed meanwhile: %v", err)
+	}
+	heir := mustCreate(t, w, fields())
+	w.store.after = []error{core.ErrUnknownOutcome}
+	if err := w.service.DeleteNamed(t.Context(), w.tenant, "nightly"); err != nil {
+		t.Errorf("answer lost: %v", err)
+	}
+	if _, err := w.service.Get(t.Context(), w.tenant, heir); !errors.Is(err, core.ErrNotFound) {
+		t.Errorf("the heir of the name is still there: %v", err)
+	}
+	if _, err := w.service.Get(t.Context(), w.tenant, id); err != nil {
+		t.Errorf("the renamed schedule: %v", err)
+	}
+}
