@@ -183,7 +183,7 @@ func handle[I, O any](a *api, o operation, do func(context.Context, uuid.UUID, *
 		o.SkipValidateBody = true
 	}
 	if o.scope != "" {
-		o.Middlewares = append(huma.Middlewares{a.require(o.scope, o.anew), a.checkOnce}, o.Middlewares...)
+		o.Middlewares = append(huma.Middlewares{a.require(o.scope, o.anew), a.checkQuery, a.checkOnce}, o.Middlewares...)
 		o.RejectUnknownQueryParameters = true // a probe may carry anything
 		o.Security = []map[string][]string{{keyScheme: {o.scope}}}
 	}

@@ -111,7 +111,7 @@ func TestWrongBatches(t *testing.T) {
 		{`{"items":[` + item + `],"mode":1}`, 422, "invalid", "mode", "must be a string"},
 		{`{"items":[` + item + `],"dry_run":"true"}`, 422, "invalid", "dry_run", "must be true or false"},
 		{`{"items":[` + item + `],"dryrun":true}`, 422, "unknown_field", "dryrun", "is not a field here"},
-		{`{"items":[` + strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000) + `]}`, 400, "invalid", "", "the body is not JSON: line 1, column 10009"},
+		{`{"items":[` + strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000) + `]}`, 400, "invalid", "", "the body is nested deeper than 1000 levels: line 1, column 1009"},
 	} {
 		w := s.send("POST", batch, c.body)
 		p := problem(s, w, c.status)

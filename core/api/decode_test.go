@@ -59,6 +59,7 @@ func TestBodiesThatAreNoObject(t *testing.T) {
 		{"\xef\xbb\xbf{}", 400, "invalid", "", "the body is not JSON: line 1, column 1"},
 		{`["canary-5e1f"]`, 422, "invalid", "", "the body must be a JSON object"},
 		{`null`, 422, "invalid", "", "the body must be a JSON object"},
+		{`{"name":"]\"]","a":` + strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000) + `}`, 400, "invalid", "", "the body is nested deeper than 1000 levels: line 1, column 1019"},
 	})
 }
 
@@ -271,6 +272,13 @@ func TestWrongQueries(t *testing.T) {
 		{aSchedule + "/runs?cursor=AAAA", "invalid", "cursor"},
 		{aSchedule + "/runs?before=2027-01-05T00:00:00Z", "unknown_field", ""},
 		{aSchedule + "?limit=1", "unknown_field", ""},
+		{"/v1/schedules?name_prefix=50%", "invalid", ""},
+		{"/v1/schedules?labels=a=50%&limit=1", "invalid", ""},
+		{"/v1/schedules?stat%=active", "invalid", ""},
+		{"/v1/schedules?state=active&state=paused", "invalid", "state"},
+		{"/v1/schedules?%73tate=active&limit=1&state=active", "invalid", "state"},
+		{aSchedule + "/runs?from=2027-01-05T00:00:00Z&from=2028-01-05T00:00:00Z", "invalid", "from"},
+		{"/v1/schedules?canary-5e1f=1&canary-5e1f=1", "unknown_field", ""},
 	} {
 		w := s.send("GET", c.path, nil)
 		p := problem(s, w, 422)

@@ -131,6 +131,33 @@ func TestUnknownRoutesAndMethods(t *testing.T) {
 	}
 }
 
+// TestConditionsThatNobodyLooksAt: who demands a condition learns that it is not
+// judged, before anything is done; of a read it is no matter.
+func TestConditionsThatNobodyLooksAt(t *testing.T) {
+	t.Parallel()
+	s := newFake(t, &fakeStore{err: errors.New("the store was asked")})
+	for _, c := range [][3]string{
+		{"PUT", "/v1/schedules/by-name/n", "If-None-Match"},
+		{"PATCH", aSchedule, "If-Unmodified-Since"},
+		{"DELETE", aSchedule, "If-Modified-Since"},
+		{"POST", aSchedule + "/trigger", "If-Match"},
+		{"POST", "/v1/schedules", "If-Match"},
+		{"POST", "/v1/schedules/batch", "If-Match"},
+	} {
+		var body any
+		if c[0] == "PUT" || c[0] == "PATCH" {
+			body = `{"spec":"@daily","job":{"queue":"test"}}`
+		}
+		if p := problem(s, s.send(c[0], c[1], body, c[2], "*"), 422); p.Field != c[2] {
+			t.Errorf("%s %s with %s: %+v", c[0], c[1], c[2], p)
+		}
+	}
+	calm := newFake(t, &fakeStore{})
+	if w := calm.send("GET", aSchedule, nil, "If-None-Match", `"1"`); w.Code != 200 {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+}
+
 func TestMalformedIDsAreUnknown(t *testing.T) {
 	t.Parallel()
 	s := newFake(t, &fakeStore{err: errors.New("the store was asked")})

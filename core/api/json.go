@@ -23,6 +23,10 @@ const maxBodyBytes = core.MaxPayloadBytes
 // its stack, and the answer would not say what was wrong.
 const maxDepth = 64
 
+// maxBodyDepth bounds the nesting of a body, so that the answer does not depend on
+// the bound of the decoder, which says no more than that it is no JSON.
+const maxBodyDepth = 1000
+
 // checkSyntax refuses a body that is not one JSON value in UTF-8. The answer
 // says where it goes wrong, not what stands there.
 func checkSyntax(body []byte) error {
@@ -32,6 +36,9 @@ func checkSyntax(body []byte) error {
 			return malformed("the body is not valid UTF-8", i, body)
 		}
 		i += size
+	}
+	if at := tooDeep(body); at >= 0 {
+		return malformed(fmt.Sprintf("the body is nested deeper than %d levels", maxBodyDepth), at, body)
 	}
 	decoder := json.NewDecoder(bytes.NewReader(body))
 	var value json.RawMessage
@@ -50,6 +57,27 @@ func checkSyntax(body []byte) error {
 		return malformed("the body goes on after its JSON", len(body)-len(rest), body)
 	}
 	return nil
+}
+
+// tooDeep returns where a text is nested too deep, or -1.
+func tooDeep(text []byte) int {
+	depth, quoted := 0, false
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '{' || c == '[':
+			if depth++; depth > maxBodyDepth {
+				return i
+			}
+		case c == '}' || c == ']':
+			depth--
+		}
+	}
+	return -1
 }
 
 func malformed(what string, offset int, body []byte) *Problem {

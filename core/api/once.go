@@ -32,6 +32,10 @@ func (a *api) checkOnce(hc huma.Context, next func(huma.Context)) {
 		a.refuse(hc, core.Invalid(keyHeader, "must be 1 to %d visible ASCII characters, and once", maxIdempotencyBytes))
 		return
 	}
+	if name := ignoredCondition(r, hc.Operation()); name != "" {
+		a.refuse(hc, core.Invalid(name, "is no condition that this path knows; leave it out"))
+		return
+	}
 	if len(tags) > 0 {
 		r.Header.Set(matchHeader, strings.Join(tags, ","))
 		if strings.Trim(r.Header.Get(matchHeader), ", \t") == "" {
