@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -237,5 +238,28 @@ func (r reader) cron(text string) (Spec, error) {
 	if plain[0] == '@' {
 		plain = strings.ToLower(plain)
 	}
-	return Spec{kind: e, Text: plain, FromID: e.Salted(), DST: DST{core.DSTGap(gap.String()), core.DSTOverlap(overlap.String()), why}}, nil
+	return Spec{
+		kind: e, Text: plain, FromID: e.Salted(), Hint: burstHint(strings.Fields(plain)),
+		DST: DST{core.DSTGap(gap.String()), core.DSTOverlap(overlap.String()), why},
+	}, nil
+}
+
+// burstHint tells those who wrote a star before an hour, or a minute, and may have
+// meant once in it.
+func burstHint(fields []string) string {
+	units := []string{"minute", "hour"}
+	if len(fields) == 6 {
+		units = []string{"second", "minute", "hour"}
+	}
+	for i := range len(units) - 1 {
+		if len(fields) < 5 || fields[i] != "*" || strings.HasPrefix(fields[i+1], "*") {
+			continue
+		}
+		once := slices.Clone(fields)
+		for j := range i + 1 {
+			once[j] = "0"
+		}
+		return fmt.Sprintf("every %s of the %s, 60 runs in each; %q runs once in each", units[i], units[i+1], strings.Join(once, " "))
+	}
+	return ""
 }

@@ -250,6 +250,40 @@ func TestDayHints(t *testing.T) {
 	}
 }
 
+// TestBugH30: who wrote * 0 * * * and meant once a day is told of the 60 runs.
+func TestBugH30(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"* 0 * * *":    `every minute of the hour, 60 runs in each; "0 0 * * *" runs once in each`,
+		"* 9-17 * * 1": `every minute of the hour, 60 runs in each; "0 9-17 * * 1" runs once in each`,
+		"* 5 0 * * *":  `every second of the minute, 60 runs in each; "0 5 0 * * *" runs once in each`,
+		"0 * 3 * * *":  `every minute of the hour, 60 runs in each; "0 0 3 * * *" runs once in each`,
+		"* * * * *":    "",
+		"* */2 * * *":  "",
+		"*/5 0 * * *":  "",
+		"0 0 * * *":    "",
+		"* * * * * *":  "",
+		"@daily":       "",
+		"0 0 1 1 * ":   "",
+	} {
+		got, err := parse(text, "")
+		if diff := cmp.Diff(want, got.Hint); diff != "" || err != nil {
+			t.Errorf("%s: %v%s", text, err, diff)
+		}
+	}
+	slots, err := parse("* 0 * * *", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	day, fires := time.Date(2021, 8, 4, 0, 0, 0, 0, time.UTC), []time.Time{}
+	for at := slots.Next(day.Add(-time.Second)); at.Before(day.AddDate(0, 0, 1)); at = slots.Next(at) {
+		fires = append(fires, at)
+	}
+	if len(fires) != 60 || !fires[0].Equal(day) || !fires[59].Equal(day.Add(59*time.Minute)) {
+		t.Errorf("%d slots of that day: %v", len(fires), fires)
+	}
+}
+
 // TestIntervals: an interval never drifts and has no memory.
 func TestIntervals(t *testing.T) {
 	t.Parallel()

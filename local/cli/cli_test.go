@@ -134,7 +134,7 @@ func TestLifeOfASchedule(t *testing.T) {
 	s := newShell(t)
 	out := s.ok("schedules", "create", "--name", "report", "--spec", "0 3 * * *", "--time-zone", "Europe/Berlin", "--command", "make report",
 		"--overlap", "allow", "--timeout", "90s", "--max-attempts", "2", "--window", "5m")
-	matches(t, `created report: `+uuidText+`; next run at `+timeText+"\n", out)
+	matches(t, `created report: `+uuidText+`; next run at `+timeText+"; note: overlap allow: .*\n", out)
 	matches(t, uuidText+"\treport\tactive\t0 3 \\* \\* \\*\tEurope/Berlin\tnone\t"+timeText+"\n", s.ok("schedules", "list"))
 	var got api.Schedule
 	if err := json.Unmarshal([]byte(s.ok("schedules", "get", "report", "--json")), &got); err != nil {

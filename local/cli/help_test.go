@@ -173,12 +173,15 @@ func TestEdit(t *testing.T) {
 	if diff := cmp.Diff(map[string]string{"env": "test", "tier": "1"}, got.Labels); diff != "" {
 		t.Error(diff)
 	}
+	if out := s.ok("schedules", "edit", "b", "--spec", "* 4 * * *", "--overlap", "allow"); !strings.Contains(out, "; note: every minute of the hour, 60 runs in each; \"0 4 * * *\" runs once in each; overlap allow: ") {
+		t.Error(out)
+	}
 	for _, args := range [][]string{{"b"}, {"b", "--payload", "1"}, {"b", "--command", "x", "--url", "y"}, {"b", "--nonsense"}} {
 		if r := s.run(append([]string{"schedules", "edit"}, args...)...); r.code != 2 {
 			t.Errorf("%q: %+v", args, r)
 		}
 	}
-	if r := s.run("schedules", "edit", "b", "--spec", "60 * * * *"); r.code != 1 || s.schedules()["b"].Version != 3 {
+	if r := s.run("schedules", "edit", "b", "--spec", "60 * * * *"); r.code != 1 || s.schedules()["b"].Version != 4 {
 		t.Errorf("%+v", r)
 	}
 }

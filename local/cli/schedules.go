@@ -178,11 +178,16 @@ func clockChanges(s api.Schedule) string {
 	return "gap " + s.DST.Gap + ", overlap " + s.DST.Overlap + "; " + s.DST.Reason
 }
 
+// hint says what may surprise the owner of a schedule.
 func hint(s api.Schedule) string {
-	if s.Hint == "" {
+	notes := s.Warnings
+	if s.Hint != "" {
+		notes = append([]string{s.Hint}, notes...)
+	}
+	if len(notes) == 0 {
 		return ""
 	}
-	return "; note: " + s.Hint
+	return "; note: " + strings.Join(notes, "; ")
 }
 
 // say prints a sentence about what was done, or the API's JSON.

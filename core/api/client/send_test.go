@@ -139,6 +139,16 @@ func (n *network) check(t *testing.T, asked bool) {
 	}
 }
 
+// TestBugH54: what is too large is refused for good, and not sent again.
+func TestBugH54(t *testing.T) {
+	t.Parallel()
+	n := &network{steps: []step{{status: 413, body: `{"status":413,"code":"too_large","detail":"the payload is larger than 256 KiB"}`}}}
+	_, err := n.client(t).Create(t.Context(), api.ScheduleInput{Name: "n"})
+	if !client.IsCode(err, "too_large") || !client.IsRefusal(err) || !strings.Contains(err.Error(), "256 KiB") || len(n.keys) != 1 {
+		t.Errorf("%d tries: %v", len(n.keys), err)
+	}
+}
+
 // TestDeleteThatWasLost: the try whose answer was lost did it; its echo is no
 // error.
 func TestDeleteThatWasLost(t *testing.T) {
