@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -46,9 +47,13 @@ func (r *applier) pruneOne(ctx context.Context, s api.Schedule) error {
 	if r.dryRun {
 		return nil
 	}
-	err := r.client.Delete(ctx, s.ID)
-	if client.IsCode(err, core.ErrNotFound.Kind) {
+	// Only as it was listed: a set that takes it over keeps it.
+	err := r.client.DeleteVersion(ctx, s.ID, s.Version)
+	switch {
+	case client.IsCode(err, core.ErrNotFound.Kind):
 		return nil // somebody was faster
+	case client.IsCode(err, versionMismatch):
+		return errors.New("somebody changed it meanwhile; apply again to go on")
 	}
 	return err
 }

@@ -22,6 +22,9 @@ const (
 	bulkPause = time.Second
 )
 
+// versionMismatch is the code of a refusal to change what somebody else changed.
+const versionMismatch = "version_mismatch"
+
 // errUndecided ends a load that the API does not cope with.
 var errUndecided = errors.New("the API could not decide about some schedules")
 

@@ -116,9 +116,23 @@ func (i *importer) take(ctx context.Context, line crontab.Line) (*finding, error
 	return f, nil
 }
 
+// putTries bounds how often a schedule is read anew that people change at the same
+// time.
+const putTries = 3
+
 // put makes the schedule of a name what the entry says.
-func (i *importer) put(ctx context.Context, e *crontab.Entry, name string) (*finding, error) {
+func (i *importer) put(ctx context.Context, e *crontab.Entry, name string) (f *finding, err error) {
 	i.taken[name] = true
+	for range putTries {
+		if f, err = i.putOnce(ctx, e, name); !client.IsCode(err, versionMismatch) {
+			break
+		}
+		delete(i.own, name) // what is known of it has changed
+	}
+	return f, err
+}
+
+func (i *importer) putOnce(ctx context.Context, e *crontab.Entry, name string) (*finding, error) {
 	old, exists, err := i.existing(ctx, name)
 	if err != nil {
 		return nil, err
@@ -135,7 +149,7 @@ func (i *importer) put(ctx context.Context, e *crontab.Entry, name string) (*fin
 	if delete(in.Labels, labelLeft); back {
 		in.Paused = new(bool) // an import paused it, not a person
 	}
-	r, err := i.client.Put(ctx, name, in, i.flags.dryRun)
+	r, err := i.client.PutVersion(ctx, name, old.Version, in, i.flags.dryRun)
 	if err != nil {
 		return nil, err
 	}
@@ -241,8 +255,15 @@ func (i *importer) leave(ctx context.Context, s api.Schedule) (*finding, error) 
 		return f, nil
 	}
 	// The mark says that an import may resume it.
-	labels, yes := maps.Clone(s.Labels), true
+	labels := maps.Clone(s.Labels)
 	labels[labelLeft] = "true"
-	_, err := i.client.Edit(ctx, s.ID, api.ScheduleInput{Labels: labels, Paused: &yes})
+	body, err := json.Marshal(map[string]any{"labels": labels, "paused": true})
+	if err != nil {
+		return nil, fmt.Errorf("encode the pause: %w", err)
+	}
+	_, err = i.client.EditVersion(ctx, s.ID, s.Version, body)
+	if client.IsCode(err, versionMismatch) {
+		return &finding{Verdict: left, Name: s.Name, Text: "its line left the file; somebody changed it meanwhile: import again to pause it"}, nil
+	}
 	return f, err
 }

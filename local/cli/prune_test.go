@@ -2,9 +2,80 @@ package cli_test
 
 import (
 	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"strings"
+	"sync"
 	"testing"
 )
+
+// meddle returns the shell for one whose requests pass somebody who does something
+// before the first one of a method goes on.
+func (s *shell) meddle(method string, do func()) *shell {
+	s.Helper()
+	to, err := url.Parse(s.env["FENCEPOST_URL"])
+	if err != nil {
+		s.Fatal(err)
+	}
+	var once sync.Once
+	proxy := httputil.NewSingleHostReverseProxy(to)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == method {
+			once.Do(do)
+		}
+		proxy.ServeHTTP(w, r)
+	}))
+	s.Cleanup(server.Close)
+	other := *s
+	other.env = map[string]string{"FENCEPOST_URL": server.URL, "FENCEPOST_API_KEY": s.env["FENCEPOST_API_KEY"], "TZ": "UTC"}
+	return &other
+}
+
+// TestPruneRaces: what somebody changes between the list and the write stays as that
+// person left it.
+func TestPruneRaces(t *testing.T) {
+	t.Parallel()
+	s := newShell(t)
+	dir := t.TempDir()
+	const job = "schedules:\n  - name: a\n    spec: '@daily'\n    job: {queue: mails}\n"
+	s.ok("apply", "-f", write(t, dir, "old.yaml", "set: old\n"+job))
+	none, other := write(t, dir, "none.yaml", "set: old\nschedules: []\n"), write(t, dir, "other.yaml", "set: other\n"+job)
+	r := s.meddle("DELETE", func() { s.ok("apply", "-f", other) }).run("apply", "-f", none, "--prune")
+	says(t, r, 1, "pruned a\n", "fencepost: prune \"a\": somebody changed it meanwhile; apply again to go on\n")
+	if got := s.schedules()["a"].Labels["fencepost.io/set"]; got != "other" {
+		t.Errorf("it is of the set %q", got)
+	}
+
+	importing := func(s *shell, text string, flags ...string) string {
+		s.in = text
+		return s.run(append([]string{"import", "crontab", "-", "--source", "t"}, flags...)...).out
+	}
+	importing(s, "0 9 * * * date\n0 10 * * * who\n")
+	var who, date string
+	for name := range s.schedules() {
+		switch {
+		case strings.HasPrefix(name, "who-"):
+			who = name
+		case strings.HasPrefix(name, "date-"):
+			date = name
+		}
+	}
+	label := func(name string) func() { return func() { s.ok("schedules", "edit", name, "--timeout", "7m") } }
+	if out := importing(s.meddle("PATCH", label(who)), "0 9 * * * date\n", "--prune"); !strings.Contains(out, "somebody changed it meanwhile") {
+		t.Error(out)
+	}
+	if got := s.schedules()[who]; got.State != "active" || got.Timeout != "7m" {
+		t.Errorf("%+v", got)
+	}
+	if out := importing(s.meddle("PUT", label(date)), "X=1\n0 9 * * * date\n"); !strings.Contains(out, "0 created, 1 updated, 0 unchanged") {
+		t.Error(out)
+	}
+	if got := s.schedules()[date]; got.Timeout != "7m" || !strings.Contains(string(got.Job.Payload), `"X"`) {
+		t.Errorf("%+v", got)
+	}
+}
 
 // TestApplyPrunes: a set owns what its files made, and loses what they no longer
 // have; nothing else is touched.

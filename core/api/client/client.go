@@ -169,6 +169,12 @@ func (c *Client) Delete(ctx context.Context, id string) error {
 	return c.do(ctx, http.MethodDelete, "/v1/schedules/"+url.PathEscape(id), nil, nil)
 }
 
+// DeleteVersion deletes a schedule if it still has this version; else a refusal of
+// code version_mismatch.
+func (c *Client) DeleteVersion(ctx context.Context, id string, version int64) error {
+	return c.doIf(ctx, version, http.MethodDelete, "/v1/schedules/"+url.PathEscape(id), nil, nil)
+}
+
 // Trigger runs a schedule at once and returns the run; a refusal of code
 // run_live while another one is alive and may not be joined. A payload that is not
 // nil replaces the schedule's for this run.

@@ -23,21 +23,31 @@ func (c *Client) Named(ctx context.Context, name string) (api.Schedule, error) {
 // leaves out get their defaults, except Paused. A dry run stores nothing and
 // returns what would be stored. Putting the same again changes nothing.
 func (c *Client) Put(ctx context.Context, name string, in api.ScheduleInput, dryRun bool) (api.PutResult, error) {
+	return c.PutVersion(ctx, name, 0, in, dryRun)
+}
+
+// PutVersion is Put, if the schedule still has this version; else a refusal of code
+// version_mismatch. Zero is any version, or none.
+func (c *Client) PutVersion(ctx context.Context, name string, version int64, in api.ScheduleInput, dryRun bool) (api.PutResult, error) {
 	body, err := encode(in)
 	if err != nil {
 		return api.PutResult{}, err
 	}
-	return c.PutJSON(ctx, name, body, dryRun)
+	return c.putJSON(ctx, name, version, body, dryRun)
 }
 
 // PutJSON is Put with a body that is JSON already.
 func (c *Client) PutJSON(ctx context.Context, name string, body json.RawMessage, dryRun bool) (api.PutResult, error) {
+	return c.putJSON(ctx, name, 0, body, dryRun)
+}
+
+func (c *Client) putJSON(ctx context.Context, name string, version int64, body json.RawMessage, dryRun bool) (api.PutResult, error) {
 	path := namedPath(name)
 	if dryRun {
 		path += "?dry_run=true"
 	}
 	var r api.PutResult
-	return r, c.do(ctx, http.MethodPut, path, body, &r)
+	return r, c.doIf(ctx, version, http.MethodPut, path, body, &r)
 }
 
 // Batch creates or puts up to 1,000 schedules of at most 8 MiB; the answer has the
