@@ -195,6 +195,9 @@ type Started struct {
 	Queue       string
 	Timeout     time.Duration // zero: none
 	MaxAttempts int
+	// Awaited says that slots of the schedule may wait for this run to end: once
+	// it has, Nudge lets them come at once.
+	Awaited bool
 }
 
 // Held names a run and the fence under which the caller holds it.
@@ -238,6 +241,10 @@ type RunStore interface {
 	// resulted. One that was recorded before is accepted again. The missing
 	// ones are stale: another holder has the run, or it ended.
 	Finish(ctx context.Context, os []Outcome) ([]Finished, error)
+	// Nudge makes those timers of the schedules that wait for a run due now, with
+	// fence + 1; all others stay untouched. It only hastens: a timer that waits
+	// looks again by itself every 2 s. Sent again it changes nothing that matters.
+	Nudge(ctx context.Context, schedules []uuid.UUID) error
 }
 
 // Finished is an accepted outcome.

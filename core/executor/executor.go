@@ -91,6 +91,7 @@ type Executor struct {
 	wake     chan struct{} // tells the keeper that an attempt began
 	finishes chan finish
 	ended    chan struct{} // closed when no more finishes are waited for
+	nudges   *nudger
 }
 
 // New returns an executor. It fails if a required field is missing.
@@ -101,6 +102,7 @@ func New(c Config) (*Executor, error) {
 	c = c.withDefaults()
 	return &Executor{
 		c: c, live: map[core.Held]*attempt{}, wake: make(chan struct{}, 1), finishes: make(chan finish, 1000), ended: make(chan struct{}),
+		nudges: newNudger(c),
 	}, nil
 }
 
@@ -112,10 +114,16 @@ func (e *Executor) Run(ctx context.Context) error {
 	defer endAttempts(ErrShutdown)
 	keeper, stopKeeper := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopKeeper()
+	nudging, stopNudger := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopNudger()
 
 	var background sync.WaitGroup
 	background.Go(func() { e.keepLeases(keeper) })
-	background.Go(func() { e.recordAll(ctx) })
+	background.Go(func() {
+		defer stopNudger()
+		e.recordAll(ctx)
+	})
+	background.Go(func() { e.nudges.run(nudging) })
 
 	var receivers errgroup.Group
 	for queue, target := range e.c.Targets {

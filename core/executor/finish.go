@@ -5,6 +5,8 @@ import (
 	"errors"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/fencepost/fencepost/core"
 )
 
@@ -112,6 +114,7 @@ func (e *Executor) report(ctx context.Context, batch []finish, done []core.Finis
 		state[d.Held] = d.State
 	}
 	ds := make([]core.Delivery, 0, len(batch))
+	var awaited []uuid.UUID // schedules
 	for _, f := range batch {
 		ds = append(ds, f.attempt.delivery)
 		s, ok := state[f.outcome.Held]
@@ -119,9 +122,13 @@ func (e *Executor) report(ctx context.Context, batch []finish, done []core.Finis
 			e.c.Logger.Warn("outcome refused: the fence is stale", e.attrs(f.attempt)...)
 			continue
 		}
+		if f.attempt.Awaited && s.Final() {
+			awaited = append(awaited, f.attempt.Key.ScheduleID)
+		}
 		if e.c.OnFinish != nil {
 			e.c.OnFinish(Report{Execution: f.attempt.Execution, Queue: f.attempt.Queue, State: s, Error: f.outcome.Error, Took: f.took})
 		}
 	}
+	e.nudges.add(awaited)
 	e.done(ctx, ds)
 }

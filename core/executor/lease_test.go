@@ -82,6 +82,8 @@ func (f *fake) Finish(_ context.Context, os []core.Outcome) ([]core.Finished, er
 	return out, nil
 }
 
+func (*fake) Nudge(context.Context, []uuid.UUID) error { return nil }
+
 type targetFunc func(ctx context.Context, e core.Execution) error
 
 func (f targetFunc) Execute(ctx context.Context, e core.Execution) (json.RawMessage, error) {

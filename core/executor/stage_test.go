@@ -189,6 +189,7 @@ type faults struct {
 	beats    func([]core.Beat) []core.Beat
 	onFinish func([]core.Outcome) error
 	finished func() error
+	onNudge  func(ctx context.Context, schedules []uuid.UUID)
 
 	mu    sync.Mutex
 	calls map[string][]time.Time
@@ -275,4 +276,14 @@ func (a *acknowledging) messages() []core.Message {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return slices.Clone(a.done)
+}
+
+func (f *faults) Nudge(ctx context.Context, schedules []uuid.UUID) error {
+	if err := f.call("nudge"); err != nil {
+		return err
+	}
+	if f.onNudge != nil {
+		f.onNudge(ctx, schedules)
+	}
+	return f.Store.Nudge(ctx, schedules)
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/fencepost/fencepost/core"
 )
 
@@ -63,6 +65,8 @@ func (s *Store) start(r *run, d core.Delivery, now time.Time, lease time.Duratio
 		r.Version = sch.Version
 	}
 	if sch != nil {
+		out.Awaited = sch.Overlap == core.OverlapQueueOne || sch.Overlap == core.OverlapCancelPrevious ||
+			sch.Misfire == core.MisfireRunAll && sch.Overlap != core.OverlapAllow
 		out.Name, out.Payload, out.Timeout = sch.Name, bytes.Clone(sch.Job.Payload), sch.Timeout
 		if r.Payload != nil {
 			out.Payload = bytes.Clone(r.Payload)
@@ -128,6 +132,22 @@ func (s *Store) Finish(ctx context.Context, os []core.Outcome) ([]core.Finished,
 		}
 	}
 	return out, nil
+}
+
+// Nudge implements core.RunStore.
+func (s *Store) Nudge(ctx context.Context, schedules []uuid.UUID) error {
+	now, err := s.begin(ctx, "nudge")
+	if err != nil {
+		return err
+	}
+	defer s.mu.Unlock()
+	for _, id := range schedules {
+		if t, ok := s.timers[id]; ok && t.Parked && t.FireAt.After(now) {
+			t.FireAt = now
+			t.Fence++
+		}
+	}
+	return nil
 }
 
 // checkOutcome refuses what the database refuses: its texts in any case, its

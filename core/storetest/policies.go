@@ -3,6 +3,8 @@ package storetest
 import (
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/fencepost/fencepost/core"
 	"github.com/fencepost/fencepost/core/plan"
 )
@@ -10,6 +12,8 @@ import (
 func policyTests() []test {
 	return []test{
 		{"a slot that waits for a run does so in its timer", testQueueOne},
+		{"a nudge lets what waits for a run come at once", testNudge},
+		{"start tells which runs slots may wait for", testAwaited},
 		{"cancel_previous ends the run that the newest slot meets", testCancelPrevious},
 		{"missed slots of run_all run one at a time, in order", testRunAll},
 		{"missed slots of run_all run side by side where overlap is allow", testRunAllBeside},
@@ -94,6 +98,48 @@ func testQueueOne(w *world) {
 	w.same("parked after", false, s.Timer.Parked)
 	w.same("states", []string{"succeeded", "queued", "skipped overlap"}, w.states(s))
 	w.same("covered from", done, w.runs(s.Schedule.ID)[1].CoversFrom)
+}
+
+func testNudge(w *world) {
+	queueing := func(s *core.Schedule) { s.Overlap = core.OverlapQueueOne }
+	idle, s, other := w.get(w.add(nil)), w.get(w.add(queueing)), w.get(w.add(queueing))
+	for range 2 {
+		w.to(s.Timer.FireAt)
+		s, other = w.step(s), w.step(other)
+	}
+	w.same("both wait", []bool{true, true}, []bool{s.Timer.Parked, other.Timer.Parked})
+	gone := w.add(nil)
+	w.must(w.Store.Delete(w.ctx, w.tenant, w.deletion(gone)))
+	w.Advance(time.Second)
+	early := w.move(s)
+	w.must(w.Store.Nudge(w.ctx, []uuid.UUID{idle.Schedule.ID, s.Schedule.ID, gone, uuid.New(), s.Schedule.ID}))
+	want := s.Timer
+	want.FireAt, want.Fence = w.now(), want.Fence+1
+	w.same("a timer that waits", want, w.get(s.Schedule.ID).Timer)
+	w.same("a timer that does not wait", idle.Timer, w.get(idle.Schedule.ID).Timer)
+	w.same("another's timer that waits", other.Timer, w.get(other.Schedule.ID).Timer)
+	w.must(w.Store.Nudge(w.ctx, []uuid.UUID{s.Schedule.ID}))
+	w.must(w.Store.Nudge(w.ctx, nil))
+	w.same("a timer that is due already", want, w.get(s.Schedule.ID).Timer)
+
+	w.oldest(s, core.RunSucceeded)
+	w.Advance(2 * time.Second)
+	w.same("rows of a claim of the old fence", 0, len(w.claim(early)))
+	s = w.step(s)
+	w.same("states", []string{"succeeded", "queued"}, w.states(s))
+	w.same("waits", false, s.Timer.Parked)
+}
+
+func testAwaited(w *world) {
+	for _, misfire := range []core.Misfire{core.MisfireRunOnce, core.MisfireSkip, core.MisfireRunAll} {
+		want := map[core.Overlap]bool{
+			core.OverlapSkip: misfire == core.MisfireRunAll, core.OverlapAllow: false, core.OverlapQueueOne: true, core.OverlapCancelPrevious: true,
+		}
+		for overlap, awaited := range want {
+			s := w.begin(w.add(func(s *core.Schedule) { s.Misfire, s.Overlap = misfire, overlap }))
+			w.same(string(misfire)+" and "+string(overlap), awaited, s.Awaited)
+		}
+	}
 }
 
 func testCancelPrevious(w *world) {

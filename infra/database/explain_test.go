@@ -84,6 +84,7 @@ func plans(now time.Time, tenant uuid.UUID, analyzed bool) []struct {
 		{"start", []string{day, "schedules_pkey"}, []any{region, time.Second, ids, slots, fences, ids}},
 		{"heartbeat", []string{day}, []any{region, time.Second, ids, slots, fences}},
 		{"finish", []string{day}, []any{region, ids, slots, fences, texts, texts, fences, texts, texts}},
+		{"nudge", []string{"timers_schedule_key"}, []any{region, ids}},
 		{"sweep", []string{wake, day}, []any{region, shards, lows, []string{"test"}, shards, time.Second, time.Minute, time.Second, time.Minute}},
 		{"get_schedule", []string{schedule, "timers_schedule_key", day}, []any{region, tenant, ids[0]}},
 		{"named_schedules", []string{"schedules_name_key", "timers_schedule_key"}, []any{region, tenant, names}},

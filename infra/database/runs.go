@@ -72,6 +72,7 @@ func (d *DB) Start(ctx context.Context, ds []core.Delivery, lease time.Duration)
 		Name         *string
 		Payload      []byte
 		Timeout      *time.Duration
+		Awaited      bool
 	}
 	ids, slots, fences := keyArrays(ds, func(v core.Delivery) core.Held { return core.Held{Key: v.Key, Fence: v.Fence} })
 	tokens := each(ds, func(v core.Delivery) pgtype.UUID { return pgID(v.Token) })
@@ -86,6 +87,7 @@ func (d *DB) Start(ctx context.Context, ds []core.Delivery, lease time.Duration)
 				Fence: r.Fence, Payload: r.Payload, CoversFrom: utc(r.CoversFrom), CoversTo: utc(r.CoversTo),
 			},
 			State: core.RunState(r.State), Token: r.Holder, Queue: r.Queue, Timeout: fromNull(r.Timeout), MaxAttempts: int(r.MaxAttempts),
+			Awaited: r.Awaited,
 		}
 	}), nil
 }
@@ -146,6 +148,11 @@ func (d *DB) Finish(ctx context.Context, os []core.Outcome) ([]core.Finished, er
 		}
 	}
 	return out, nil
+}
+
+// Nudge implements core.RunStore.
+func (d *DB) Nudge(ctx context.Context, schedules []uuid.UUID) error {
+	return d.exec(ctx, "nudge", d.region, each(schedules, pgID))
 }
 
 // runRow is a run as lists and look-ups return it.

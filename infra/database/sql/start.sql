@@ -23,6 +23,7 @@ WITH moved AS (
       finished_at = CASE WHEN r.state = 'queued' AND (m.gone OR r.late_at < now()) THEN now() ELSE r.finished_at END
   FROM (
     SELECT u.schedule_id, u.scheduled_for, u.fence, u.token, s.name, s.queue, s.payload, s.timeout, s.version,
+           COALESCE(s.overlap IN ('queue_one', 'cancel_previous') OR s.misfire = 'run_all' AND s.overlap <> 'allow', false) AS awaited,
            s.id IS NULL OR s.deleted_at IS NOT NULL AS gone
     FROM unnest($3::UUID[], $4::TIMESTAMPTZ[], $5::INT8[], $6::UUID[]) AS u(schedule_id, scheduled_for, fence, token)
     LEFT JOIN schedules AS s ON s.region = $1 AND s.id = u.schedule_id
@@ -31,8 +32,8 @@ WITH moved AS (
     AND m.fence + 0 = m.fence AND m.fence - 0 = m.fence
     AND (r.state = 'queued' AND r.fence = m.fence OR r.state = 'running' AND r.fence = m.fence + 1 AND r.holder = m.token)
   RETURNING r.schedule_id, r.scheduled_for, r.tenant_id, r.state, r.cause, r.attempt, r.max_attempts, r.fence, r.holder, r.queue,
-            r.covers_from, r.covers_to, m.name, COALESCE(r.payload, m.payload) AS payload, m.timeout
+            r.covers_from, r.covers_to, m.name, COALESCE(r.payload, m.payload) AS payload, m.timeout, m.awaited
 )
 SELECT m.schedule_id, m.scheduled_for, m.tenant_id, m.state, m.cause, m.attempt, m.max_attempts, m.fence, m.holder, m.queue,
-       m.covers_from, m.covers_to, m.name, m.payload, m.timeout
+       m.covers_from, m.covers_to, m.name, m.payload, m.timeout, m.awaited
 FROM moved AS m;
