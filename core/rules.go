@@ -23,6 +23,8 @@ type Rules struct {
 	KeepCompleted time.Duration `json:"keep_completed,omitempty"`
 	// DeleteAfterCompletion deletes it at once, that is when its last run ended.
 	DeleteAfterCompletion bool `json:"delete_after_completion,omitempty"`
+	// Calendars are the names of those in which slots are closed, in order.
+	Calendars []string `json:"calendars,omitempty"`
 	// Exceptions are those to come, one a slot, in the order of their slots.
 	Exceptions []Exception `json:"exceptions,omitempty"`
 	// PausedUntil ends a pause by itself; zero leaves that to a resume.

@@ -53,6 +53,7 @@ const (
 	ReasonRequested Reason = "requested" // canceled: somebody asked for it
 	ReasonDeleted   Reason = "deleted"   // skipped or canceled: the schedule was deleted
 	ReasonLate      Reason = "late"      // skipped or canceled: catch_up_within had passed
+	ReasonBlackout  Reason = "blackout"  // skipped: a calendar closes the slot
 	ReasonException Reason = "exception" // skipped: an exception says so
 	ReasonReplaced  Reason = "replaced"  // canceled: a newer slot came under cancel_previous
 )

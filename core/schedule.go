@@ -2,6 +2,7 @@ package core
 
 import (
 	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -188,9 +189,23 @@ type Scheduled struct {
 	Timer    Timer
 	// Now is the database's time of the read.
 	Now time.Time
+	// Calendars are those that the schedule names and that exist, as they were at
+	// the read or, should one have changed meanwhile, right after it.
+	Calendars []Closing
 	// LastState is the state of the run at Timer.LastRun at the read; empty if
 	// there is none, or its day has expired. Reads for planning leave it out.
 	LastState RunState
+}
+
+// MissingCalendar returns the name of a calendar that the schedule names and that
+// does not exist or cannot be read; "" if there is none.
+func (s *Scheduled) MissingCalendar() string {
+	for _, name := range s.Schedule.Rules.Calendars {
+		if !slices.ContainsFunc(s.Calendars, func(c Closing) bool { return c.Name() == name }) {
+			return name
+		}
+	}
+	return ""
 }
 
 // State derives the schedule's state.

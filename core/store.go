@@ -289,6 +289,7 @@ type NewSchedule struct {
 // ScheduleStore is what the API needs. Every method takes the tenant from the
 // caller's credential and finds nothing of another tenant.
 type ScheduleStore interface {
+	CalendarStore
 	// Now returns the database's time.
 	Now(ctx context.Context) (time.Time, error)
 	// Create stores a schedule with its timer: first fire time nextAt, settled

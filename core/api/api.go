@@ -90,6 +90,7 @@ func New(c Config) (http.Handler, error) {
 	a.addRuns()
 	a.addLists()
 	a.addExceptions()
+	a.addCalendars()
 	a.addPreviews()
 	a.addHealth()
 	a.addInfo()

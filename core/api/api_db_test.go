@@ -57,7 +57,7 @@ func TestLifeOfASchedule(t *testing.T) {
 			Reason: "fixed: neither the minute nor the hour field begins with a star, so it follows the wall clock",
 		},
 		Labels:     map[string]string{},
-		MisfireCap: 1000, KeepCompleted: "30d",
+		MisfireCap: 1000, KeepCompleted: "30d", Calendars: []string{},
 		Job:     api.Job{Queue: "http", Payload: []byte(`{"url":"https://example.com/hook","headers":{"a":"b"}}`)},
 		Misfire: "run_once", MisfireGrace: "1m", Overlap: "skip", Window: "10m", Timeout: "1m", MaxAttempts: 5, State: "active", Version: 1,
 	}

@@ -1,10 +1,8 @@
 package api
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
 	"net/http"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -212,7 +210,7 @@ func decodeBatch(body []byte) (decodedBatch, error) {
 		value := object.values[i]
 		switch name {
 		case "items":
-			b.items = d.list(value, name, schedules.MaxMany)
+			b.items = d.list(value, name, 1, schedules.MaxMany)
 		case "mode":
 			if mode := d.text(value, name); mode != nil {
 				b.put = *mode == modePut
@@ -230,30 +228,6 @@ func decodeBatch(body []byte) (decodedBatch, error) {
 	}
 	d.need(b.items != nil, "items")
 	return b, d.err()
-}
-
-// list takes an array apart that has from one to most items.
-func (d *decoder) list(raw json.RawMessage, field string, most int) []json.RawMessage {
-	if d.isNull(raw, field) {
-		return nil
-	}
-	if raw[0] != '[' {
-		d.add(field, "must be an array")
-		return nil
-	}
-	decoder := json.NewDecoder(bytes.NewReader(raw))
-	_, err := decoder.Token() // the bracket
-	var items []json.RawMessage
-	for err == nil && decoder.More() && len(items) <= most {
-		var item json.RawMessage
-		err = decoder.Decode(&item)
-		items = append(items, item)
-	}
-	if err != nil || len(items) == 0 || len(items) > most {
-		d.add(field, fmt.Sprintf("must have from 1 to %d items", most))
-		return nil
-	}
-	return items
 }
 
 // decodeItem reads an item of a batch, which is like the body that creates a

@@ -145,6 +145,8 @@ func (d *decoder) field(in *input, name string, raw json.RawMessage) {
 		in.KeepCompleted = d.duration(raw, name)
 	case "delete_after_completion":
 		in.DeleteAfterCompletion = d.boolean(raw, name)
+	case "calendars":
+		in.Calendars = d.texts(raw, name, core.MaxCalendarsOfSchedule)
 	case "labels":
 		in.Labels = d.labels(raw, name)
 	case "paused":

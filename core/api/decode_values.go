@@ -1,7 +1,9 @@
 package api
 
 import (
+	"bytes"
 	"encoding/json"
+	"fmt"
 	"strconv"
 	"time"
 
@@ -99,6 +101,41 @@ func (d *decoder) bound(raw json.RawMessage, field string) *time.Time {
 		return nil
 	}
 	return t
+}
+
+// texts reads a list of up to most strings.
+func (d *decoder) texts(raw json.RawMessage, field string, most int) *[]string {
+	out := []string{}
+	for i, item := range d.list(raw, field, 0, most) {
+		if text := d.text(item, fmt.Sprintf("%s[%d]", field, i)); text != nil {
+			out = append(out, *text)
+		}
+	}
+	return &out
+}
+
+// list takes an array apart that has from least to most items.
+func (d *decoder) list(raw json.RawMessage, field string, least, most int) []json.RawMessage {
+	if d.isNull(raw, field) {
+		return nil
+	}
+	if raw[0] != '[' {
+		d.add(field, "must be an array")
+		return nil
+	}
+	decoder := json.NewDecoder(bytes.NewReader(raw))
+	_, err := decoder.Token() // the bracket
+	var items []json.RawMessage
+	for err == nil && decoder.More() && len(items) <= most {
+		var item json.RawMessage
+		err = decoder.Decode(&item)
+		items = append(items, item)
+	}
+	if err != nil || len(items) < least || len(items) > most {
+		d.add(field, fmt.Sprintf("must have from %d to %d items", least, most))
+		return nil
+	}
+	return items
 }
 
 // labels reads an object of strings.

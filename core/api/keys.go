@@ -213,7 +213,7 @@ func decodeKey(body []byte) (core.APIKey, error) {
 				k.Name = *text
 			}
 		case "scopes":
-			for _, item := range d.list(value, name, len(core.Scopes())) {
+			for _, item := range d.list(value, name, 1, len(core.Scopes())) {
 				if scope := d.text(item, name); scope != nil {
 					k.Scopes = append(k.Scopes, *scope)
 				}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/fencepost/fencepost/core"
 	"github.com/fencepost/fencepost/core/cron"
+	"github.com/fencepost/fencepost/core/plan"
 	"github.com/fencepost/fencepost/core/schedules"
 	"github.com/fencepost/fencepost/core/spec"
 )
@@ -34,6 +35,7 @@ type ScheduleInput struct {
 	StartsAt              string            `json:"starts_at,omitempty" doc:"No slots before this time, RFC 3339; an empty string is no bound. An interval without an anchor begins there." example:"2027-01-01T00:00:00Z"`
 	EndsAt                string            `json:"ends_at,omitempty" doc:"No slots from this time on, RFC 3339; an empty string is no bound." example:"2028-01-01T00:00:00Z"`
 	MaxRuns               int64             `json:"max_runs,omitempty" minimum:"0" doc:"How often it runs before it is completed; manual runs, retries and skipped slots do not count. Defaults to 0: no limit." example:"10"`
+	Calendars             []string          `json:"calendars,omitempty" doc:"Names of calendars in which slots are closed: recorded as blackout, not run. At most 10; an empty list is none." example:"[\"de-holidays\"]"`
 	KeepCompleted         string            `json:"keep_completed,omitempty" doc:"How long it stays once it will not fire again. Defaults to 30d." example:"30d"`
 	DeleteAfterCompletion bool              `json:"delete_after_completion,omitempty" doc:"Deletes it as soon as it is completed and its last run has ended. Defaults to false."`
 	Window                string            `json:"window,omitempty" doc:"How far starts may be spread after their slot. Defaults to 0s; @hourly, @daily, @weekly, @monthly and @yearly are spread over an hour." example:"5m"`
@@ -90,6 +92,7 @@ type Schedule struct {
 	Spread                string            `json:"spread" doc:"How far starts are spread after their slot: the window, or an hour for a macro that is not exact."`
 	Timeout               string            `json:"timeout"`
 	MaxAttempts           int               `json:"max_attempts"`
+	Calendars             []string          `json:"calendars" nullable:"false" doc:"The calendars in which slots are closed: recorded as blackout, not run."`
 	MisfireCap            int               `json:"misfire_cap" doc:"How many missed slots run_all runs."`
 	StartsAt              *time.Time        `json:"starts_at,omitempty" doc:"No slots before this time."`
 	EndsAt                *time.Time        `json:"ends_at,omitempty" doc:"No slots from this time on."`
@@ -159,9 +162,15 @@ func showSchedule(s core.Scheduled) Schedule {
 	if shown.Labels == nil {
 		shown.Labels = map[string]string{}
 	}
-	if parsed, err := spec.Load(c); err == nil { // else it was parked with an alert
+	if s.Timer.FireAt.Before(core.Forever) {
+		shown.NextRunAt = optional(s.Timer.FireAt)
+	}
+	if parsed, err := spec.Of(&s); err == nil { // else it was parked with an alert
 		shown.DST, shown.Hint = showDST(parsed.DST), parsed.Hint
-		shown.Warnings = schedules.Warnings(c, parsed, s.Now)
+		shown.Warnings = schedules.Warnings(&s, parsed)
+		if shown.NextRunAt != nil && len(c.Rules.Calendars)+len(c.Rules.Exceptions) > 0 {
+			shown.NextRunAt = optional(plan.NextStart(&s, parsed))
+		}
 	}
 	shown.rules(&s)
 	if last := s.Timer.LastRun; !last.IsZero() {
@@ -171,15 +180,13 @@ func showSchedule(s core.Scheduled) Schedule {
 			shown.LastState = &state
 		}
 	}
-	if s.Timer.FireAt.Before(core.Forever) {
-		shown.NextRunAt = optional(s.Timer.FireAt)
-	}
 	return shown
 }
 
 // rules puts what limits a schedule into the form of the API.
 func (s *Schedule) rules(from *core.Scheduled) {
 	r := &from.Schedule.Rules
+	s.Calendars = append([]string{}, r.Calendars...)
 	s.MisfireCap = cmp.Or(r.MisfireCap, core.DefaultMisfireCap)
 	s.StartsAt, s.EndsAt = optional(r.StartsAt), optional(r.EndsAt)
 	s.MaxRuns, s.RunsLeft = r.MaxRuns, from.Timer.RunsLeft

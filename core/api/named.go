@@ -52,7 +52,7 @@ func (a *api) addNamed() {
 		Summary: "Create or replace a schedule by its name",
 		Description: "The body is the whole schedule: a field that is left out gets its default, except paused, which stays as it is. " +
 			"Equal content makes no version, however its spec is written. With dry_run nothing is stored, and the answer is what would be; " +
-			"a schedule that would be created has no id yet. Specs that count from now, such as in 3d, are refused.",
+			"a schedule that would be created has no id yet. Whether calendars exist is left out of a dry run. Specs that count from now, such as in 3d, are refused.",
 		RequestBody: a.bodyOf(mediaJSON, "spec", "job"), Parameters: dryRunParam(),
 		Responses: map[string]*huma.Response{"201": {
 			Description: "Created", Content: map[string]*huma.MediaType{mediaJSON: {Schema: result}},

@@ -120,7 +120,7 @@ func TestVersionsThatAreDemanded(t *testing.T) {
 		w = s.send("PATCH", path, `{"timeout":"2m"}`, "If-Match", first)
 		p := problem(s, w, 412)
 		told := []string{p.Code, p.Field, p.Detail, p.Current, w.Header().Get("ETag")}
-		if diff := cmp.Diff([]string{"version_mismatch", "If-Match", "the schedule has version 2; read it again, and decide anew", "2", `"2"`}, told); diff != "" {
+		if diff := cmp.Diff([]string{"version_mismatch", "If-Match", "the current version is 2; read it again, and decide anew", "2", `"2"`}, told); diff != "" {
 			s.Error(diff)
 		}
 		for tag, status := range map[string]int{

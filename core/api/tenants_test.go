@@ -63,6 +63,10 @@ func routes() map[string]route {
 		"PUT /v1/schedules/by-name/{name}":     {scope: "write", of: "name", own: true, body: wholePut},
 		"DELETE /v1/schedules/by-name/{name}":  {scope: "write", of: "name"},
 		"POST /v1/schedules/batch":             {scope: "write", body: `{"items":[` + newSchedule + `]}`},
+		"GET /v1/calendars":                    {scope: "read", lists: "calendar"},
+		"GET /v1/calendars/{name}":             {scope: "read", of: "calendar"},
+		"PUT /v1/calendars/{name}":             {scope: "write", of: "calendar", own: true, body: `{"note":"NEW"}`},
+		"DELETE /v1/calendars/{name}":          {scope: "write", of: "calendar"},
 		"GET /v1/runs/{id}":                    {scope: "read", of: "run"},
 		"POST /v1/keys":                        {scope: "admin", body: newKey},
 		"GET /v1/keys":                         {scope: "admin", lists: "key"},
@@ -84,14 +88,16 @@ func (s *server) make() things {
 	made := s.create(`{"name":"of ` + uuid.NewString() + `","spec":"@daily","job":{"queue":"test"},"overlap":"allow"}`)
 	run := want[api.Run](s, s.send("POST", "/v1/schedules/"+made.ID+"/trigger", nil), 202)
 	key := want[api.CreatedKey](s, s.send("POST", "/v1/keys", newKey), 201)
-	return things{"schedule": made.ID, "name": made.Name, "run": run.ID, "key": key.ID}
+	name := "of-" + uuid.NewString()
+	want[api.CalendarResult](s, s.send("PUT", "/v1/calendars/"+name, `{"dates":["2099-12-25"]}`), 201)
+	return things{"schedule": made.ID, "name": made.Name, "run": run.ID, "key": key.ID, "calendar": name}
 }
 
 // nobodys are things in the form of those that exist.
 func nobodys() things {
 	id := uuid.Must(uuid.NewV7())
 	key := core.RunKey{Region: region, ScheduleID: id, Slot: time.Date(2027, 1, 5, 9, 0, 0, 1000, time.UTC)}
-	return things{"schedule": id.String(), "name": "of " + uuid.NewString(), "run": key.ID(), "key": "key_" + strings.ReplaceAll(id.String(), "-", "")[16:]}
+	return things{"schedule": id.String(), "name": "of " + uuid.NewString(), "run": key.ID(), "key": "key_" + strings.ReplaceAll(id.String(), "-", "")[16:], "calendar": "of-" + uuid.NewString()}
 }
 
 var parameter = regexp.MustCompile(`\{\w+\}`)

@@ -120,10 +120,13 @@ func (c *Claimer) read(ctx context.Context, named []core.TimerRef, delay time.Du
 // parked with an alert: it would come back each second otherwise.
 func (c *Claimer) hold(ctx context.Context, s core.Scheduled, at time.Time) {
 	sch := &s.Schedule
-	slots, err := spec.Load(sch)
+	slots, err := spec.Of(&s)
+	if name := s.MissingCalendar(); err == nil && name != "" {
+		err = fmt.Errorf("calendar %s is missing", name) // what it closes is not to run
+	}
 	if err != nil {
 		m := core.Move{ScheduleID: sch.ID, FireAt: s.Timer.FireAt, Fence: s.Timer.Fence}
-		c.park(ctx, s.Timer.Shard, m, fmt.Errorf("read the stored spec: %w", err))
+		c.park(ctx, s.Timer.Shard, m, fmt.Errorf("read the stored schedule: %w", err))
 		return
 	}
 	c.timers.put(&entry{Scheduled: s, slots: slots, at: at})

@@ -65,7 +65,7 @@ func stored(c core.Schedule) core.Schedule {
 		c.Labels = nil
 	}
 	c.Anchor = micro(c.Anchor)
-	c.Rules.Exceptions = slices.Clone(c.Rules.Exceptions)
+	c.Rules.Exceptions, c.Rules.Calendars = slices.Clone(c.Rules.Exceptions), slices.Clone(c.Rules.Calendars)
 	return c
 }
 
@@ -80,7 +80,7 @@ func (s *Store) nameTaken(c *core.Schedule) bool {
 }
 
 func (s *Store) whole(sch *schedule, t *timer, now time.Time) core.Scheduled {
-	out := core.Scheduled{Schedule: stored(sch.Schedule), Timer: t.Timer, Now: now}
+	out := core.Scheduled{Schedule: stored(sch.Schedule), Timer: t.Timer, Now: now, Calendars: s.closings(&sch.Schedule)}
 	if p := s.last(t); p != nil {
 		out.LastState = p.State
 	}

@@ -37,6 +37,7 @@ type Store struct {
 	alerts    map[uuid.UUID]core.Alert
 	reserved  map[reservedKey]*core.Reservation
 	days      map[time.Time]bool // that have a partition of runs
+	calendars map[calendarKey]core.Calendar
 }
 
 type schedule struct {
@@ -78,6 +79,7 @@ func New(region string, clock core.Clock) *Store {
 		schedules: map[uuid.UUID]*schedule{}, timers: map[uuid.UUID]*timer{}, runs: map[core.RunKey]*run{},
 		leases: map[int16]shardLease{}, claimers: map[string]time.Time{}, keys: map[[32]byte]core.APIKey{},
 		alerts: map[uuid.UUID]core.Alert{}, reserved: map[reservedKey]*core.Reservation{}, days: map[time.Time]bool{},
+		calendars: map[calendarKey]core.Calendar{},
 	}
 }
 

@@ -48,6 +48,7 @@ func (s *Store) look(marks []core.ShardMark, until time.Time, limit int) []*time
 // payload nor labels nor dates.
 func (s *Store) planning(t *timer, now time.Time) core.Scheduled {
 	out := core.Scheduled{Schedule: s.schedules[t.ScheduleID].Schedule, Timer: t.Timer, Now: now}
+	out.Calendars = s.closings(&out.Schedule)
 	out.Schedule.Labels = nil
 	out.Schedule.Job.Payload, out.Schedule.CreatedAt, out.Schedule.UpdatedAt = nil, time.Time{}, time.Time{}
 	return out

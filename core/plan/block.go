@@ -40,48 +40,31 @@ func newBlock(s *core.Schedule, slots spec.Slots, first, at time.Time) *block {
 	b := &block{s: s, slots: slots, at: at, first: first, spare: core.ReasonMisfire}
 	b.newest = newestDue(s, slots, first, at)
 	b.onTime = !at.After(s.Effective(b.newest).Add(s.MisfireGrace))
-	for slot := first; !slot.IsZero() && !slot.After(b.newest) && len(b.stretches) < maxStretches; {
-		why, until := b.judge(slot)
+	slot := first
+	for n := 0; n < maxStretches && !slot.IsZero() && !slot.After(b.newest); n++ {
+		why, until := judge(s, slots, slot, at)
 		last := b.newest
 		if !until.IsZero() && !until.After(b.newest) {
 			last = later(slot, slots.Prev(until))
 		}
-		b.stretches = append(b.stretches, stretch{slot, last, why})
+		b.add(stretch{slot, last, why})
 		slot = slots.Next(last)
 	}
 	return b
 }
 
+// add adds the stretch that follows the others; one that shares its fate with the
+// one before is a part of it.
+func (b *block) add(s stretch) {
+	if n := len(b.stretches); n > 0 && b.stretches[n-1].why == s.why {
+		b.stretches[n-1].last = s.last
+		return
+	}
+	b.stretches = append(b.stretches, s)
+}
+
 // single reports whether there is one due slot only.
 func (b *block) single() bool { return b.first.Equal(b.newest) }
-
-// judge returns why a slot may not run, "" if it may, and until when that holds
-// for the slots after it; zero is for all of them.
-func (b *block) judge(slot time.Time) (why core.Reason, until time.Time) {
-	r := &b.s.Rules
-	if b.s.Paused && slot.Before(r.PausedUntil) {
-		return core.ReasonPaused, r.PausedUntil
-	}
-	sooner := func(t time.Time) {
-		if until.IsZero() || t.Before(until) {
-			until = t
-		}
-	}
-	for i := range r.Exceptions {
-		switch e := &r.Exceptions[i]; {
-		case !e.Skip || e.Slot.Before(slot):
-		case e.Slot.Equal(slot):
-			return core.ReasonException, slot.Add(time.Microsecond)
-		default:
-			sooner(e.Slot)
-		}
-	}
-	if useful := b.at.Add(-b.s.CatchUpWithin); b.s.CatchUpWithin > 0 && slot.Before(useful) {
-		sooner(useful)
-		return core.ReasonLate, until
-	}
-	return "", until
-}
 
 // choose decides which of the block's free slots are to run.
 func (b *block) choose() {

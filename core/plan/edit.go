@@ -92,7 +92,7 @@ func keep(s *core.Schedule) *time.Duration {
 
 // sameStarts reports whether an edit leaves every start where it is.
 func sameStarts(a, b *core.Schedule) bool {
-	return a.Offset() == b.Offset() && slices.EqualFunc(a.Rules.Exceptions, b.Rules.Exceptions,
+	return a.Offset() == b.Offset() && slices.Equal(a.Rules.Calendars, b.Rules.Calendars) && slices.EqualFunc(a.Rules.Exceptions, b.Rules.Exceptions,
 		func(x, y core.Exception) bool { return x.Slot.Equal(y.Slot) && x.MoveTo.Equal(y.MoveTo) })
 }
 

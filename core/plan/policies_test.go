@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fencepost/fencepost/core"
+	"github.com/fencepost/fencepost/core/calendar"
 	"github.com/fencepost/fencepost/core/plan"
 	"github.com/fencepost/fencepost/core/spec"
 )
@@ -16,6 +17,7 @@ import (
 type policyCase struct {
 	now     string
 	change  func(*core.Schedule)
+	closed  *core.CalendarContent
 	parked  bool
 	left    int64
 	rows    []string
@@ -158,7 +160,7 @@ var limits = map[string]policyCase{
 // late, missed, waiting, excepted or limited.
 func TestPolicies(t *testing.T) {
 	t.Parallel()
-	for _, table := range []map[string]policyCase{misfires, overlaps, limits} {
+	for _, table := range []map[string]policyCase{misfires, overlaps, limits, closed} {
 		for name, c := range table {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
@@ -174,6 +176,13 @@ func (c policyCase) run(t *testing.T) {
 		c.change(s)
 	}
 	slots := load(t, s)
+	if c.closed != nil {
+		closing, err := calendar.New("k", *c.closed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		slots = slots.Under([]core.Closing{closing})
+	}
 	timer := core.Timer{FireAt: s.Effective(slots.Next(clock("08:00:00"))), Done: clock("08:00:00"), Fence: 7, Parked: c.parked}
 	switch {
 	case c.left > 0:

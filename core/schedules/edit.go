@@ -28,6 +28,9 @@ func (s *Service) Create(ctx context.Context, tenant uuid.UUID, f Fields) (core.
 
 func (s *Service) create(ctx context.Context, tenant, id uuid.UUID, f Fields) (core.Scheduled, error) {
 	sch, err := s.whole(tenant, id, f)
+	if err == nil {
+		err = s.checkCalendar(ctx, tenant, f)
+	}
 	if err != nil {
 		return core.Scheduled{}, err
 	}
@@ -154,6 +157,9 @@ func sameSpec(text string, sch *core.Schedule) bool {
 // Edit changes the given fields of a schedule. Slots that the old content owes
 // get their rows first. An edit that changes nothing makes no new version.
 func (s *Service) Edit(ctx context.Context, tenant, id uuid.UUID, f Fields) (core.Scheduled, error) {
+	if err := s.checkCalendar(ctx, tenant, f); err != nil {
+		return core.Scheduled{}, err
+	}
 	return s.change(ctx, tenant, id, "edit schedule", func(cur *core.Scheduled, old spec.Spec) (*core.Edit, error) {
 		next := cur.Schedule
 		if err := s.apply(f, &next); err != nil {
@@ -306,8 +312,7 @@ func (s *Service) load(ctx context.Context, tenant, id uuid.UUID) (core.Schedule
 	if err != nil {
 		return core.Scheduled{}, spec.Spec{}, err
 	}
-	sch := &cur.Schedule
-	slots, err := spec.Load(sch)
+	slots, err := spec.Of(&cur)
 	return cur, slots, err
 }
 

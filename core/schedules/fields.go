@@ -41,6 +41,9 @@ type Fields struct {
 	// KeepCompleted is how long a schedule stays that will not fire again.
 	KeepCompleted         *time.Duration
 	DeleteAfterCompletion *bool
+	// Calendars are the names of those in which slots are closed; they replace those
+	// that are there.
+	Calendars *[]string
 	// Labels replace those that are there.
 	Labels *map[string]string
 	// Paused is a state rather than content: Put leaves it as it is when nil.
@@ -68,6 +71,9 @@ func (s *Service) apply(f Fields, to *core.Schedule) error {
 	set(f.Timeout, &to.Timeout)
 	set(f.MaxAttempts, &to.MaxAttempts)
 	setRules(f, &to.Rules)
+	if err := setCalendars(f.Calendars, &to.Rules); err != nil {
+		return err
+	}
 	if f.Paused != nil && *f.Paused != to.Paused {
 		to.Paused = *f.Paused
 		to.Rules.PausedUntil, to.Rules.PauseNote = time.Time{}, ""

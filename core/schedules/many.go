@@ -30,7 +30,8 @@ const (
 type ManyOptions struct {
 	// Put replaces the schedules that exist, as Service.Put does.
 	Put bool
-	// DryRun stores nothing and answers what would be.
+	// DryRun stores nothing and answers what would be. Whether calendars exist is
+	// left out: they may be made first.
 	DryRun bool
 	// ID returns the id of the schedule at an index, should it be created; the
 	// same one when the request is sent again, which then finds what it made even
@@ -55,7 +56,11 @@ type Result struct {
 func (s *Service) Many(ctx context.Context, tenant uuid.UUID, all []Fields, o ManyOptions) []Result {
 	m := &many{Service: s, tenant: tenant, o: o, results: make([]Result, len(all)), planned: map[string]core.Scheduled{}}
 	items := m.items(all)
-	now, err := s.store.Now(ctx)
+	items, err := m.named(ctx, items)
+	var now time.Time
+	if err == nil {
+		now, err = s.store.Now(ctx)
+	}
 	if err != nil {
 		m.fail(items, err)
 		return m.results
@@ -65,6 +70,9 @@ func (s *Service) Many(ctx context.Context, tenant uuid.UUID, all []Fields, o Ma
 		m.settle(ctx, round)
 	}
 	s.quota.settle(tenant, m.held, 0)
+	if o.DryRun {
+		m.fill(ctx)
+	}
 	return m.results
 }
 

@@ -40,7 +40,7 @@ func (s *Service) If(m Match) *Service {
 func versionMismatch(current int64) error {
 	return &core.Error{
 		Code: core.CodePrecondition, Kind: "version_mismatch", Field: "If-Match",
-		Message: fmt.Sprintf("the schedule has version %d; read it again, and decide anew", current),
+		Message: fmt.Sprintf("the current version is %d; read it again, and decide anew", current),
 		Current: strconv.FormatInt(current, 10),
 	}
 }

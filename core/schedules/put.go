@@ -65,6 +65,11 @@ func (s *Service) Put(ctx context.Context, tenant uuid.UUID, f Fields, dryRun bo
 func (s *Service) putExisting(ctx context.Context, tenant uuid.UUID, f Fields, dryRun bool) (core.Scheduled, Outcome, error) {
 	name := ""
 	set(f.Name, &name)
+	if !dryRun {
+		if err := s.checkCalendar(ctx, tenant, f); err != nil {
+			return core.Scheduled{}, "", err
+		}
+	}
 	cur, err := s.GetNamed(ctx, tenant, name)
 	if err == nil {
 		var outcome Outcome
@@ -95,7 +100,8 @@ func (s *Service) replace(ctx context.Context, cur core.Scheduled, f Fields, dry
 	case edit == nil:
 		return cur, Unchanged, nil
 	case dryRun:
-		return edited(cur, edit), Replaced, nil
+		would := edited(cur, edit)
+		return would, Replaced, s.fill(ctx, tenant, &would)
 	}
 	outcome := Unchanged // should somebody else have put the same meanwhile
 	got, err := s.change(ctx, tenant, id, "replace schedule", func(cur *core.Scheduled, _ spec.Spec) (*core.Edit, error) {
@@ -114,7 +120,7 @@ func (s *Service) replace(ctx context.Context, cur core.Scheduled, f Fields, dry
 // planPut plans the change that makes a schedule what f says, nil if it is.
 func (s *Service) planPut(cur *core.Scheduled, f Fields) (*core.Edit, error) {
 	old := &cur.Schedule
-	slots, err := spec.Load(old)
+	slots, err := spec.Of(cur)
 	if err != nil {
 		return nil, fmt.Errorf("load the stored spec: %w", err)
 	}

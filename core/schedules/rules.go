@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/fencepost/fencepost/core"
+	"github.com/fencepost/fencepost/core/plan"
 	"github.com/fencepost/fencepost/core/spec"
 )
 
@@ -97,9 +98,15 @@ func smallestGap(slots spec.Slots, now time.Time) time.Duration {
 const waits = 2 * time.Second
 
 // Warnings says in sentences what is legitimate and may surprise.
-func Warnings(s *core.Schedule, slots spec.Slots, now time.Time) []string {
+func Warnings(cur *core.Scheduled, slots spec.Slots) []string {
 	var all []string
+	s, now := &cur.Schedule, cur.Now
 	gap := smallestGap(slots, now)
+	if name := cur.MissingCalendar(); name != "" {
+		all = append(all, fmt.Sprintf("calendar %s does not exist or cannot be read: nothing runs until it can, or until it is taken from calendars", name))
+	} else if len(s.Rules.Calendars) > 0 && cur.State() == core.ScheduleActive && plan.NextStart(cur, slots).IsZero() {
+		all = append(all, "calendars close every slot, as far as they were looked at")
+	}
 	if s.Overlap == core.OverlapAllow {
 		all = append(all, "overlap allow: runs may be side by side, so that no run is told which interval of data it covers")
 	}

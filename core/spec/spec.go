@@ -14,18 +14,22 @@ import (
 	"github.com/fencepost/fencepost/core/cron"
 )
 
-// Slots answers when slots come. Values are immutable and safe for concurrent
-// use; all times are UTC.
+// Slots answers when slots come and which of them are closed. Values are immutable
+// and safe for concurrent use; all times are UTC.
 type Slots interface {
 	// Next returns the first slot after t, the zero time if there is none.
 	Next(t time.Time) time.Time
 	// Prev returns the last slot before t, the zero time if there is none.
 	Prev(t time.Time) time.Time
+	// Closed returns the name of a calendar in which a slot at t is closed, "" if
+	// there is none, and until when that holds at least; the zero time is for ever.
+	Closed(t time.Time) (calendar string, until time.Time)
 }
 
 // kind is what each of the three kinds of specs can say of itself.
 type kind interface {
-	Slots
+	Next(t time.Time) time.Time
+	Prev(t time.Time) time.Time
 	// Describe puts the spec in plain English.
 	Describe() string
 	// Explain says what a clock change did to a slot, "" if none touched it.
@@ -64,6 +68,34 @@ type Spec struct {
 	FromID bool
 	// Hint tells the owner what the spec may not say plainly. It is mostly empty.
 	Hint string
+	// closings are the calendars in which its slots may be closed.
+	closings []core.Closing
+}
+
+// Of reads the stored spec of a schedule with its calendars.
+func Of(s *core.Scheduled) (Spec, error) {
+	parsed, err := Load(&s.Schedule)
+	return parsed.Under(s.Calendars), err
+}
+
+// Under returns the spec with other calendars, in which slots may be closed.
+func (s Spec) Under(calendars []core.Closing) Spec {
+	s.closings = calendars
+	return s
+}
+
+// Closed implements Slots.
+func (s Spec) Closed(t time.Time) (calendar string, until time.Time) {
+	for _, c := range s.closings {
+		closed, end := c.Closed(t)
+		if closed {
+			return c.Name(), end
+		}
+		if !end.IsZero() && (until.IsZero() || end.Before(until)) {
+			until = end
+		}
+	}
+	return "", until
 }
 
 // Parse reads the spec of a schedule as its user wrote it: a cron expression,

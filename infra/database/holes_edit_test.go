@@ -61,6 +61,10 @@ func editHoles() []hole {
 			guards: []mutation{{file: "delete_schedule", guard: " AND t.fence = $5::INT8", instead: " AND $5::INT8 > 0"}},
 		},
 		{
+			name: "R_calendar_closes_during_claim", scenario: closeDuringClaim, stall: sleeping("claim", "want", "w"),
+			guards: []mutation{{file: "raise_fences", guard: "SET fence = t.fence + 1", instead: "SET fence = t.fence"}},
+		},
+		{
 			name: "H21_edit_writes_no_due_time_below_now", scenario: editBelowNow,
 			guards: []mutation{{file: "apply_edit", guard: "GREATEST($19::TIMESTAMPTZ, now())", instead: "$19::TIMESTAMPTZ"}},
 		},

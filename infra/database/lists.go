@@ -23,7 +23,7 @@ func (d *DB) List(ctx context.Context, tenant uuid.UUID, q core.ScheduleQuery) (
 	if len(rows) > q.Limit {
 		page.More, page.Last = true, page.Items[q.Limit-1].Schedule.ID
 	}
-	return page, nil
+	return page, d.closings(ctx, page.Items)
 }
 
 func filters(q *core.ScheduleQuery) bool {
@@ -75,7 +75,7 @@ func (d *DB) filterSchedules(ctx context.Context, tenant uuid.UUID, q core.Sched
 			page.Items = append(page.Items, found)
 		}
 	}
-	return page, nil
+	return page, d.closings(ctx, page.Items)
 }
 
 // nonNil returns texts as an array that is not NULL.

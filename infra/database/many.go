@@ -69,5 +69,6 @@ func (d *DB) Named(ctx context.Context, tenant uuid.UUID, names []string) ([]cor
 	if err != nil {
 		return nil, err
 	}
-	return each(rows, func(r scheduleRow) core.Scheduled { return d.whole(&r) }), nil
+	found := each(rows, func(r scheduleRow) core.Scheduled { return d.whole(&r) })
+	return found, d.closings(ctx, found)
 }

@@ -77,7 +77,9 @@ func (d *DB) Get(ctx context.Context, tenant, id uuid.UUID) (core.Scheduled, err
 	if len(rows) == 0 {
 		return core.Scheduled{}, core.ErrNotFound
 	}
-	return d.whole(&rows[0]), nil
+	found := []core.Scheduled{d.whole(&rows[0])}
+	err = d.closings(ctx, found)
+	return found[0], err
 }
 
 // settleRows returns the rows of an edit as arrays.

@@ -115,7 +115,7 @@ func (d *DB) Preload(ctx context.Context, marks []core.ShardMark, ahead time.Dur
 		return nil, time.Time{}, err
 	}
 	out, now := d.scheduledRows(rows)
-	return out, now, nil
+	return out, now, d.closings(ctx, out)
 }
 
 // Poll implements core.TimerStore.
@@ -150,7 +150,7 @@ func (d *DB) ReadTimers(ctx context.Context, schedules []uuid.UUID) ([]core.Sche
 		return nil, time.Time{}, err
 	}
 	out, now := d.scheduledRows(rows)
-	return out, now, nil
+	return out, now, d.closings(ctx, out)
 }
 
 // claimedRow is what a claim returns for each run.

@@ -21,13 +21,7 @@ import (
 	"github.com/fencepost/fencepost/local/terminal"
 )
 
-func newApply(a *app) *cobra.Command {
-	var names []string
-	var dryRun, prune bool
-	cmd := &cobra.Command{
-		Use:   "apply -f FILE",
-		Short: "Make schedules what files say, and show the difference",
-		Long: `Make schedules what files say: create those that are missing, replace those that
+const applyHelp = `Make schedules what files say: create those that are missing, replace those that
 differ, leave the others alone. The differences are printed, field by field.
 
 A file is YAML or JSON: a list of schedules with the fields that the API takes,
@@ -35,11 +29,17 @@ and optionally defaults, which are merged under each of them:
 
   defaults:
     time_zone: Europe/Berlin
+  calendars:
+    - name: holidays
+      dates: ["2026-12-25", "2026-12-26"]
   schedules:
     - name: nightly-report
       spec: "30 2 * * 1-5"
+      calendars: [holidays]
       job:
         http: {url: "https://example.com/report"}
+
+Calendars are made like the schedules, before them; none is ever deleted.
 
 What a schedule leaves out gets its default, even if it was set otherwise before;
 whether it is paused stays as it is. Everything is checked before anything is
@@ -47,7 +47,15 @@ written: if one schedule is refused, none is applied, and the exit code is 1.
 A file may name a set with set: NAME, which owns its schedules. With --prune the
 schedules of the set that no file has any more are deleted, and this is shown too:
 give all files of a set at once. A schedule of another set is taken over from it.
-- is standard input; of a folder all .yaml, .yml and .json files are taken.`,
+- is standard input; of a folder all .yaml, .yml and .json files are taken.`
+
+func newApply(a *app) *cobra.Command {
+	var names []string
+	var dryRun, prune bool
+	cmd := &cobra.Command{
+		Use:     "apply -f FILE",
+		Short:   "Make schedules what files say, and show the difference",
+		Long:    applyHelp,
 		Example: "  fencepost apply -f schedules.yaml --dry-run\n  fencepost apply -f schedules/ --prune",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -77,10 +85,13 @@ type applier struct {
 	prune  bool
 	sets   map[string]bool // that the files name
 	wanted []wanted
-	counts tally
+	// calendars are the files', changes what applying would do to them.
+	calendars []wanted
+	changes   []change
+	counts    tally
 }
 
-// wanted is a schedule of a file.
+// wanted is a schedule or a calendar of a file.
 type wanted struct {
 	manifest.Item
 	file string
@@ -117,23 +128,39 @@ func (r *applier) read(names []string) error {
 		if r.sets[file.Set] = true; r.prune && file.Set == "" {
 			return fmt.Errorf("%s names no set: write set: NAME at its top, so that --prune knows what it owns", name)
 		}
-		for _, item := range file.Items {
-			if other := known[item.Name]; other != nil {
-				mistakes++
-				f := manifest.Fault{Line: item.Line, Column: item.Column, Field: item.Name, Message: "is in " + other.file + " too"}
-				if err := r.refuse(name, f); err != nil {
-					return err
-				}
-			}
-			w := wanted{item, name}
-			known[item.Name] = &w
-			r.wanted = append(r.wanted, w)
+		twice, err := r.take(name, file, known)
+		if err != nil {
+			return err
 		}
+		mistakes += twice
 	}
 	if mistakes > 0 {
 		return fmt.Errorf("nothing was applied: %s", plural(mistakes, "mistake", "mistakes"))
 	}
 	return nil
+}
+
+// take adds what a file has, and reports what is in another one too.
+func (r *applier) take(name string, file *manifest.File, known map[string]*wanted) (mistakes int, err error) {
+	for _, part := range []struct {
+		word  string
+		items []manifest.Item
+		to    *[]wanted
+	}{{"schedule ", file.Items, &r.wanted}, {"calendar ", file.Calendars, &r.calendars}} {
+		for _, item := range part.items {
+			if other := known[part.word+item.Name]; other != nil {
+				mistakes++
+				f := manifest.Fault{Line: item.Line, Column: item.Column, Field: item.Name, Message: "is in " + other.file + " too"}
+				if err := r.refuse(name, f); err != nil {
+					return mistakes, err
+				}
+			}
+			w := wanted{item, name}
+			known[part.word+item.Name] = &w
+			*part.to = append(*part.to, w)
+		}
+	}
+	return mistakes, nil
 }
 
 // expand replaces folders by their files, in the order of their names.
@@ -174,17 +201,27 @@ func (r *applier) refuse(file string, f manifest.Fault) error {
 
 // apply asks what would become of each schedule, shows it, and then does it.
 func (r *applier) apply(ctx context.Context) error {
+	calendars, err := r.checkCalendars(ctx)
+	if err != nil {
+		return err
+	}
 	plan, err := r.ask(ctx)
 	if err != nil {
 		return err
 	}
 	if r.counts.refused > 0 {
-		return fmt.Errorf("nothing was applied: %s refused", plural(r.counts.refused, "schedule was", "schedules were"))
+		return fmt.Errorf("nothing was applied: %s refused", r.refusals())
+	}
+	if err := r.showCalendars(); err != nil {
+		return err
 	}
 	if err := r.show(ctx, plan); err != nil {
 		return err
 	}
 	if !r.dryRun {
+		if err := r.writeCalendars(ctx, calendars); err != nil {
+			return err
+		}
 		if err := r.write(ctx, plan); err != nil {
 			return err
 		}
@@ -231,8 +268,9 @@ func (r *applier) bodies(plan []schedules.Outcome) []json.RawMessage {
 
 // refuseItem reports each fault that the API found with a schedule where it stands
 // in the file.
-func (r *applier) refuseItem(i int, p *api.Problem) error {
-	w := &r.wanted[i]
+func (r *applier) refuseItem(i int, p *api.Problem) error { return r.refuseWanted(&r.wanted[i], p) }
+
+func (r *applier) refuseWanted(w *wanted, p *api.Problem) error {
 	faults := p.Errors
 	if len(faults) == 0 {
 		faults = []api.FieldError{{Field: p.Field, Message: p.Detail}}
@@ -248,7 +286,7 @@ func (r *applier) refuseItem(i int, p *api.Problem) error {
 			return err
 		}
 	}
-	r.counts.refused = before + 1 // it is one schedule
+	r.counts.refused = before + 1 // it is one
 	return nil
 }
 

@@ -98,6 +98,7 @@ func (f *createFlags) registerRules(flags *pflag.FlagSet) {
 	flags.IntVar(&f.in.MisfireCap, "misfire-cap", 0, "how many missed slots run_all runs (default 1000)")
 	flags.StringVar(&f.in.StartsAt, "starts-at", "", "no slots before this RFC 3339 time")
 	flags.StringVar(&f.in.EndsAt, "ends-at", "", "no slots from this RFC 3339 time on")
+	flags.StringSliceVar(&f.in.Calendars, "calendar", nil, "calendar in which slots are closed; can be repeated")
 	flags.Int64Var(&f.in.MaxRuns, "max-runs", 0, "how often it runs before it is completed (default no limit)")
 	flags.StringVar(&f.in.KeepCompleted, "keep-completed", "", "how long it stays once it will not fire again (default 30d)")
 	flags.BoolVar(&f.in.DeleteAfterCompletion, "delete-after-completion", false, "delete it once it is completed")

@@ -72,6 +72,8 @@ func (f *createFlags) changes(cmd *cobra.Command, rename string) (json.RawMessag
 			}
 		case flag.Name == "label":
 			given["labels"] = f.in.Labels
+		case flag.Name == "calendar": // --calendar '' is none
+			given["calendars"] = append([]string{}, f.in.Calendars...)
 		case flag.Value.Type() == "string":
 			given[name] = flag.Value.String()
 		default: // numbers and switches are written as JSON has them

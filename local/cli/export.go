@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -23,7 +24,8 @@ func newExport(a *app) *cobra.Command {
 		Long: `Write all schedules to standard output: as YAML that apply takes back, or as
 JSON lines that import jsonl takes back, both without any change, or as a crontab,
 where what no crontab can say is left as a comment. Fields that have their defaults
-are left out. Runs are not exported.`,
+are left out. YAML has the calendars that the schedules name, too. Runs are not
+exported.`,
 		Example: "  fencepost export > schedules.yaml\n  fencepost export --format jsonl --label team=payments > payments.jsonl",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -78,18 +80,39 @@ func (a *app) export(ctx context.Context, filter client.ScheduleFilter, to expor
 	if err != nil {
 		return err
 	}
+	named := map[string]bool{}
 	for s, err := range c.AllSchedules(ctx, filter) {
 		if err != nil {
 			return fmt.Errorf("the export is not complete: %w", err)
+		}
+		for _, name := range s.Calendars {
+			named[name] = true
 		}
 		if err := to.Write(&s); err != nil {
 			return err
 		}
 	}
+	if err := exportCalendars(ctx, c, named, to); err != nil {
+		return fmt.Errorf("the export is not complete: %w", err)
+	}
 	if err := to.Close(); err != nil {
 		return err
 	}
 	return out.Flush()
+}
+
+// exportCalendars writes the calendars that the exported schedules name, where the
+// format has a place for them.
+func exportCalendars(ctx context.Context, c *client.Client, named map[string]bool, to exporter) error {
+	w, ok := to.(interface{ Calendars([]api.Calendar) error })
+	if !ok || len(named) == 0 {
+		return nil
+	}
+	all, err := c.Calendars(ctx)
+	if err != nil {
+		return err
+	}
+	return w.Calendars(slices.DeleteFunc(all, func(k api.Calendar) bool { return !named[k.Name] }))
 }
 
 // counter counts what is written.

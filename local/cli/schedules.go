@@ -142,7 +142,7 @@ func (a *app) printSchedule(cmd *cobra.Command, s api.Schedule) error {
 		{"queue", s.Job.Queue}, {"payload", compact(s.Job.Payload)},
 		{"timeout", s.Timeout}, {"max attempts", strconv.Itoa(s.MaxAttempts)}, {"overlap", s.Overlap},
 		{"misfire", s.Misfire}, {"misfire grace", s.MisfireGrace},
-		{"starts at", showTime(s.StartsAt)}, {"ends at", showTime(s.EndsAt)}, {"runs left", showLeft(s)},
+		{"calendars", strings.Join(s.Calendars, ",")}, {"starts at", showTime(s.StartsAt)}, {"ends at", showTime(s.EndsAt)}, {"runs left", showLeft(s)},
 		{"paused until", showTime(s.PausedUntil)}, {"pause note", s.PauseNote}, {"warnings", strings.Join(s.Warnings, "; ")},
 		{"version", strconv.FormatInt(s.Version, 10)}, {"created", showTime(&s.CreatedAt)}, {"updated", showTime(&s.UpdatedAt)},
 		{"hint", s.Hint},

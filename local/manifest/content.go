@@ -36,7 +36,7 @@ func fields(s *api.Schedule) []field {
 		{"misfire_cap", number(s.MisfireCap), s.MisfireCap == core.DefaultMisfireCap},
 		text("overlap", s.Overlap, string(core.OverlapSkip)), bound("starts_at", s.StartsAt), bound("ends_at", s.EndsAt),
 		{"max_runs", number(int(s.MaxRuns)), s.MaxRuns == 0},
-		text("keep_completed", s.KeepCompleted, core.FormatDuration(core.DefaultKeepCompleted)),
+		list("calendars", s.Calendars), text("keep_completed", s.KeepCompleted, core.FormatDuration(core.DefaultKeepCompleted)),
 		{"delete_after_completion", number(s.DeleteAfterCompletion), !s.DeleteAfterCompletion}, text("window", s.Window, "0s"),
 		{"exact", number(s.Exact), !s.Exact},
 		text("timeout", s.Timeout, timeout),
@@ -53,6 +53,14 @@ func labels(l map[string]string) field {
 		return field{"labels", json.RawMessage("{}"), true}
 	}
 	return field{"labels", text, false}
+}
+
+func list(name string, texts []string) field {
+	text, err := json.Marshal(texts)
+	if err != nil || len(texts) == 0 {
+		return field{name, json.RawMessage("[]"), true}
+	}
+	return field{name, text, false}
 }
 
 func bound(name string, at *time.Time) field {

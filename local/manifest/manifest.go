@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -31,6 +32,8 @@ type File struct {
 	// bodies of its items carry it in the label SetLabel.
 	Set   string
 	Items []Item
+	// Calendars are what the schedules may name; their bodies have no name.
+	Calendars []Item
 }
 
 // Item is one schedule of a file.
@@ -88,17 +91,12 @@ func (f Faults) Error() string {
 
 // Read reads a file in YAML or JSON: a mapping with the list schedules, whose
 // fields are those of the API, and optionally defaults, which are merged under
-// each of them, and set. It returns Faults for a file that is wrong, and none of
+// each of them, set, and calendars. It returns Faults for a file that is wrong, and none of
 // its schedules then; any other error is r's.
 func Read(r io.Reader) (*File, error) {
-	data, err := io.ReadAll(io.LimitReader(r, MaxFileBytes+1))
-	switch {
-	case err != nil:
-		return nil, fmt.Errorf("read the file: %w", err)
-	case len(data) > MaxFileBytes:
-		return nil, Faults{{1, 1, "", fmt.Sprintf("the file is larger than %d MiB", MaxFileBytes>>20)}}
-	case !utf8.Valid(data) || strings.ContainsRune(string(data[:min(len(data), 1024)]), 0):
-		return nil, Faults{{1, 1, "", "the file is not text in UTF-8"}}
+	data, err := readAll(r)
+	if err != nil {
+		return nil, err
 	}
 	root, err := parse(data)
 	if err != nil {
@@ -112,13 +110,27 @@ func Read(r io.Reader) (*File, error) {
 	return file, nil
 }
 
+// readAll reads a file that is text of bounded length.
+func readAll(r io.Reader) ([]byte, error) {
+	data, err := io.ReadAll(io.LimitReader(r, MaxFileBytes+1))
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("read the file: %w", err)
+	case len(data) > MaxFileBytes:
+		return nil, Faults{{1, 1, "", fmt.Sprintf("the file is larger than %d MiB", MaxFileBytes>>20)}}
+	case !utf8.Valid(data) || strings.ContainsRune(string(data[:min(len(data), 1024)]), 0):
+		return nil, Faults{{1, 1, "", "the file is not text in UTF-8"}}
+	}
+	return data, nil
+}
+
 // setName is what a label's value may be everywhere.
 var setName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
 
 // file takes the mapping apart that a file is.
 func (b *builder) file(root *value) *File {
 	file := &File{}
-	var defaults, list *value
+	var defaults, list, calendars *value
 	if root.kind != mapping {
 		b.add(root, "must be a mapping with the list schedules")
 		return file
@@ -137,15 +149,21 @@ func (b *builder) file(root *value) *File {
 		case "schedules":
 			list = m.value
 			b.is(sequence, m, "a list")
+		case "calendars":
+			calendars = m.value
+			b.is(sequence, m, "a list")
 		default:
-			b.at(m.line, m.column, m.name, "is not a field here; there are set, defaults and schedules")
+			b.at(m.line, m.column, m.name, "is not a field here; there are set, defaults, calendars and schedules")
 		}
 	}
-	if list == nil {
+	if list == nil && calendars == nil {
 		b.at(root.line, root.column, "schedules", "is required")
 	}
-	if len(b.faults) == 0 {
-		file.Items = b.items(list, defaults)
+	if len(b.faults) == 0 && list != nil {
+		file.Items = b.items("schedules", list, defaults)
+	}
+	if len(b.faults) == 0 && calendars != nil {
+		file.Calendars = b.items("calendars", calendars, nil)
 	}
 	for i := range file.Items {
 		b.own(&file.Items[i], file.Set)
@@ -173,25 +191,25 @@ func (b *builder) is(k kind, m member, name string) bool {
 	return m.value.kind == k
 }
 
-// items returns the schedules of a list. What is left of the fields' checks is
-// the API's business.
-func (b *builder) items(list, defaults *value) []Item {
+// items returns what a list of the file has, which is called by the given word. What
+// is left of the fields' checks is the API's business.
+func (b *builder) items(word string, list, defaults *value) []Item {
 	var out []Item
 	total := 0
 	known := map[string]int{} // lines
 	for n, v := range list.items {
-		b.path = []string{"schedules", fmt.Sprintf("[%d]", n)}
+		b.path = []string{word, fmt.Sprintf("[%d]", n)}
 		item, ok := b.item(v, defaults)
 		if !ok {
 			continue
 		}
 		if line, twice := known[item.Name]; twice {
 			at := item.root.member("name")
-			b.add(&value{line: at.line, column: at.column}, fmt.Sprintf("has the name of the schedule in line %d", line))
+			b.add(&value{line: at.line, column: at.column}, fmt.Sprintf("has the name of the %s in line %d", strings.TrimSuffix(word, "s"), line))
 		}
 		known[item.Name] = item.Line
 		if total += len(item.Body); total > maxTotalBytes {
-			b.add(v, fmt.Sprintf("the schedules up to here have more than %d MiB", maxTotalBytes>>20))
+			b.add(v, fmt.Sprintf("the %s up to here have more than %d MiB", word, maxTotalBytes>>20))
 			return nil
 		}
 		out = append(out, item)
@@ -214,10 +232,20 @@ func (b *builder) item(v, defaults *value) (Item, bool) {
 		b.add(m.value, "name must be a string; put it in quotes")
 		return item, false
 	}
-	body, ok := item.root.append(nil, MaxScheduleBytes)
+	body, ok := b.content(item.root).append(nil, MaxScheduleBytes)
 	if !ok {
 		b.add(v, fmt.Sprintf("is larger than %d KiB", MaxScheduleBytes>>10))
 	}
 	item.Body = body
 	return item, ok
+}
+
+// content returns what is sent of an item: a calendar's name is in the path.
+func (b *builder) content(root *value) *value {
+	if b.path[0] != "calendars" {
+		return root
+	}
+	out := *root
+	out.members = slices.DeleteFunc(slices.Clone(root.members), func(m member) bool { return m.name == "name" })
+	return &out
 }

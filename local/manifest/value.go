@@ -45,7 +45,7 @@ func (v *value) member(name string) *member {
 func (v *value) holding(field string) *member {
 	for i, m := range v.members {
 		rest, ok := strings.CutPrefix(field, m.name)
-		if ok && (rest == "" || rest[0] == '.') {
+		if ok && (rest == "" || rest[0] == '.' || rest[0] == '[') {
 			return &v.members[i]
 		}
 	}

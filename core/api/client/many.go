@@ -58,11 +58,11 @@ func (c *Client) Batch(ctx context.Context, in api.BatchInput) (api.BatchResult,
 	return r, c.do(ctx, http.MethodPost, "/v1/schedules/batch", in, &r)
 }
 
-// namedPath returns the path of a schedule by name. Dots are encoded too: a name
-// such as .. would otherwise lead elsewhere.
-func namedPath(name string) string {
-	return "/v1/schedules/by-name/" + strings.ReplaceAll(url.PathEscape(name), ".", "%2E")
-}
+func namedPath(name string) string { return "/v1/schedules/by-name/" + escape(name) }
+
+// escape returns a name as a part of a path. Dots are encoded too: a name such as ..
+// would otherwise lead elsewhere.
+func escape(name string) string { return strings.ReplaceAll(url.PathEscape(name), ".", "%2E") }
 
 // encode returns a body without the escapes that are for HTML: they would make a
 // payload up to six times as long as the API counts it.
