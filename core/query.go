@@ -53,7 +53,9 @@ type Manual struct {
 	ScheduleID uuid.UUID
 	Fence      int64 // of the timer
 	Slot       time.Time
-	Payload    json.RawMessage // instead of the schedule's; nil keeps that
+	// Within is how long the run may take in all; zero is no limit.
+	Within  time.Duration
+	Payload json.RawMessage // instead of the schedule's; nil keeps that
 	// Key is the hash of the idempotency key under which it is asked for; nil for
 	// none.
 	Key []byte

@@ -25,6 +25,11 @@ type Rules struct {
 	DeleteAfterCompletion bool `json:"delete_after_completion,omitempty"`
 	// Calendars are the names of those in which slots are closed, in order.
 	Calendars []string `json:"calendars,omitempty"`
+	// Retry says when failed attempts are tried again.
+	Retry Retry `json:"retry,omitzero"`
+	// TotalTimeout is how long a run may take with all its attempts and the waiting
+	// between, from when it was queued first. Zero is no limit.
+	TotalTimeout time.Duration `json:"total_timeout,omitempty"`
 	// Exceptions are those to come, one a slot, in the order of their slots.
 	Exceptions []Exception `json:"exceptions,omitempty"`
 	// PausedUntil ends a pause by itself; zero leaves that to a resume.

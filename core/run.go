@@ -42,20 +42,21 @@ type Reason string
 
 // The reasons.
 const (
-	ReasonExhausted Reason = "exhausted" // dead: the last attempt failed
-	ReasonPermanent Reason = "permanent" // dead: the job said that trying again cannot help
-	ReasonTimeout   Reason = "timeout"   // dead: the last attempt ran out of time
-	ReasonLost      Reason = "lost"      // dead: the last attempt's heartbeats stopped
-	ReasonOverlap   Reason = "overlap"   // skipped: a run was alive
-	ReasonMisfire   Reason = "misfire"   // skipped: missed, and merged into the run of a newer slot
-	ReasonPaused    Reason = "paused"    // skipped: the schedule was paused
-	ReasonEdited    Reason = "edited"    // skipped: an edit replaced the spec before the slot was claimed
-	ReasonRequested Reason = "requested" // canceled: somebody asked for it
-	ReasonDeleted   Reason = "deleted"   // skipped or canceled: the schedule was deleted
-	ReasonLate      Reason = "late"      // skipped or canceled: catch_up_within had passed
-	ReasonBlackout  Reason = "blackout"  // skipped: a calendar closes the slot
-	ReasonException Reason = "exception" // skipped: an exception says so
-	ReasonReplaced  Reason = "replaced"  // canceled: a newer slot came under cancel_previous
+	ReasonExhausted Reason = "exhausted"     // dead: the last attempt failed
+	ReasonPermanent Reason = "permanent"     // dead: the job said that trying again cannot help
+	ReasonTimeout   Reason = "timeout"       // dead: the last attempt ran out of time
+	ReasonTotal     Reason = "total_timeout" // dead: all attempts together took longer than that
+	ReasonLost      Reason = "lost"          // dead: the last attempt's heartbeats stopped
+	ReasonOverlap   Reason = "overlap"       // skipped: a run was alive
+	ReasonMisfire   Reason = "misfire"       // skipped: missed, and merged into the run of a newer slot
+	ReasonPaused    Reason = "paused"        // skipped: the schedule was paused
+	ReasonEdited    Reason = "edited"        // skipped: an edit replaced the spec before the slot was claimed
+	ReasonRequested Reason = "requested"     // canceled: somebody asked for it
+	ReasonDeleted   Reason = "deleted"       // skipped or canceled: the schedule was deleted
+	ReasonLate      Reason = "late"          // skipped or canceled: catch_up_within had passed
+	ReasonBlackout  Reason = "blackout"      // skipped: a calendar closes the slot
+	ReasonException Reason = "exception"     // skipped: an exception says so
+	ReasonReplaced  Reason = "replaced"      // canceled: a newer slot came under cancel_previous
 )
 
 // Run is what happened for a slot.

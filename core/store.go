@@ -86,6 +86,9 @@ type PlannedRow struct {
 	Payload json.RawMessage
 	// LateAt is from when on it is too late to start the run; zero is never.
 	LateAt time.Time
+	// Within is how long the run may take in all, from when it is made; zero is no
+	// limit.
+	Within time.Duration
 	// Elsewhere says that another process serves the queue: the run is due for
 	// that at once, without a dispatch lease.
 	Elsewhere bool
@@ -183,74 +186,6 @@ type LeaseStore interface {
 	// ReleaseShards gives the named shards up; nil gives up all and ends the
 	// registration.
 	ReleaseShards(ctx context.Context, owner string, shards []int16) error
-}
-
-// Started is a run that a start statement gave to its caller.
-type Started struct {
-	Execution
-	// State is running, or canceled (its schedule was deleted), or queued (the
-	// schedule names another queue now): only running ones are executed.
-	State       RunState
-	Token       uuid.UUID
-	Queue       string
-	Timeout     time.Duration // zero: none
-	MaxAttempts int
-	// Awaited says that slots of the schedule may wait for this run to end: once
-	// it has, Nudge lets them come at once.
-	Awaited bool
-}
-
-// Held names a run and the fence under which the caller holds it.
-type Held struct {
-	Key   RunKey
-	Fence int64
-}
-
-// Beat is a heartbeat's answer for one run.
-type Beat struct {
-	Held
-	CancelRequested bool
-}
-
-// Outcome is how an attempt ended.
-type Outcome struct {
-	Held
-	// State is what the executor found: succeeded, retrying (a failure that
-	// may be retried), dead (a permanent one) or canceled. The database turns
-	// retrying into dead when the attempts are used up, and into canceled
-	// when that was requested.
-	State  RunState
-	Reason Reason // of a failure; kept when the run ends dead
-	Delay  time.Duration
-	Result json.RawMessage
-	Error  string
-}
-
-// RunStore is what the executor needs.
-type RunStore interface {
-	// Start gives each queued run whose fence is the delivery's to that
-	// delivery: running, fence + 1, attempt + 1, a lease. A delivery sent
-	// again gets its row again, unchanged but for a renewed lease. Deliveries
-	// that get nothing are missing in the answer: drop them. Of several
-	// deliveries of one run in a call only one may be passed.
-	Start(ctx context.Context, ds []Delivery, lease time.Duration) ([]Started, error)
-	// Heartbeat extends the leases of running runs. A run missing in the
-	// answer is no longer the caller's.
-	Heartbeat(ctx context.Context, hs []Held, lease time.Duration) ([]Beat, error)
-	// Finish records outcomes and returns those accepted, with the state that
-	// resulted. One that was recorded before is accepted again. The missing
-	// ones are stale: another holder has the run, or it ended.
-	Finish(ctx context.Context, os []Outcome) ([]Finished, error)
-	// Nudge makes those timers of the schedules that wait for a run due now, with
-	// fence + 1; all others stay untouched. It only hastens: a timer that waits
-	// looks again by itself every 2 s. Sent again it changes nothing that matters.
-	Nudge(ctx context.Context, schedules []uuid.UUID) error
-}
-
-// Finished is an accepted outcome.
-type Finished struct {
-	Held
-	State RunState
 }
 
 // Edit is a guarded change of a schedule and its timer.

@@ -35,6 +35,32 @@ type Target interface {
 	Check(payload json.RawMessage) error
 }
 
+// Handler is a target that is a function and takes every payload. Its errors are
+// retried unless Permanent made them, not before the delay that RetryAfter names;
+// a panic is a failure with its stack.
+type Handler func(ctx context.Context, e Execution) (json.RawMessage, error)
+
+// Execute calls h.
+func (h Handler) Execute(ctx context.Context, e Execution) (json.RawMessage, error) { return h(ctx, e) }
+
+// Check accepts every payload.
+func (Handler) Check(json.RawMessage) error { return nil }
+
+type executionKey struct{}
+
+// WithExecution returns a context that carries e, as executors give it to targets.
+func WithExecution(ctx context.Context, e Execution) context.Context {
+	return context.WithValue(ctx, executionKey{}, e)
+}
+
+// ExecutionOf returns the attempt that a context of a target belongs to, for code
+// below the target that wants its run or fence; false for any other context. The
+// context's deadline is the attempt's.
+func ExecutionOf(ctx context.Context) (Execution, bool) {
+	e, ok := ctx.Value(executionKey{}).(Execution)
+	return e, ok
+}
+
 type permanentError struct{ err error }
 
 func (p permanentError) Error() string { return p.err.Error() }

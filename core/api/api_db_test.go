@@ -59,7 +59,7 @@ func TestLifeOfASchedule(t *testing.T) {
 		Labels:     map[string]string{},
 		MisfireCap: 1000, KeepCompleted: "30d", Calendars: []string{},
 		Job:     api.Job{Queue: "http", Payload: []byte(`{"url":"https://example.com/hook","headers":{"a":"b"}}`)},
-		Misfire: "run_once", MisfireGrace: "1m", Overlap: "skip", Window: "10m", Timeout: "1m", MaxAttempts: 5, State: "active", Version: 1,
+		Misfire: "run_once", MisfireGrace: "1m", Overlap: "skip", Window: "10m", Timeout: "1m", TotalTimeout: "0s", Retry: api.Retry{MaxAttempts: 5, InitialDelay: "10s", MaxDelay: "1h", Multiplier: 2, Jitter: "equal"}, State: "active", Version: 1,
 	}
 	sameSchedule(t, expected, made)
 	sameSchedule(t, expected, want[api.Schedule](s, s.send("GET", path, nil), 200))

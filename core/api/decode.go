@@ -132,8 +132,10 @@ func (d *decoder) field(in *input, name string, raw json.RawMessage) {
 		in.Overlap = (*core.Overlap)(d.text(raw, name))
 	case "timeout":
 		in.Timeout = d.duration(raw, name)
-	case "max_attempts":
-		in.MaxAttempts = d.integer(raw, name)
+	case "total_timeout":
+		in.TotalTimeout = d.duration(raw, name)
+	case "retry":
+		d.retry(in, raw)
 	case "misfire_cap":
 		in.MisfireCap = d.integer(raw, name)
 	case "max_runs":

@@ -75,10 +75,20 @@ func TestWrongFields(t *testing.T) {
 		{`{` + rest + `,"name":"canary-5e1f","job":{"queue":"test"}}`, 422, "invalid", "name", "is there twice"},
 		{`{"name":"a\u0000b","spec":"@daily","job":{"queue":"test"}}`, 422, "invalid", "name", `holds \u0000, which the database cannot store`},
 		{`{"name":"a\ud800b","spec":"@daily","job":{"queue":"test"}}`, 422, "invalid", "name", "holds half of a surrogate pair, which is no character"},
-		{`{` + rest + `,"job":{"queue":"test"},"max_attempts":"5"}`, 422, "invalid", "max_attempts", "must be a whole number"},
-		{`{` + rest + `,"job":{"queue":"test"},"max_attempts":1.5}`, 422, "invalid", "max_attempts", "must be a whole number"},
-		{`{` + rest + `,"job":{"queue":"test"},"max_attempts":99999999999999999999}`, 422, "invalid", "max_attempts", "must be a whole number"},
-		{`{` + rest + `,"job":{"queue":"test"},"max_attempts":0}`, 422, "invalid", "max_attempts", "must be between 1 and 1000; the first attempt counts"},
+		{`{` + rest + `,"job":{"queue":"test"},"retry":{"max_attempts":"5"}}`, 422, "invalid", "retry.max_attempts", "must be a whole number"},
+		{`{` + rest + `,"job":{"queue":"test"},"retry":{"max_attempts":1.5}}`, 422, "invalid", "retry.max_attempts", "must be a whole number"},
+		{`{` + rest + `,"job":{"queue":"test"},"retry":{"max_attempts":99999999999999999999}}`, 422, "invalid", "retry.max_attempts", "must be a whole number"},
+		{`{` + rest + `,"job":{"queue":"test"},"retry":{"max_attempts":0}}`, 422, "invalid", "retry.max_attempts", "must be between 1 and 1000; the first attempt counts"},
+		{`{` + rest + `,"job":{"queue":"test"},"retry":3}`, 422, "invalid", "retry", "must be an object"},
+		{`{` + rest + `,"job":{"queue":"test"},"retry":{"tries":3}}`, 422, "unknown_field", "retry.tries", "is not a field here"},
+		{`{` + rest + `,"job":{"queue":"test"},"retry":{"initial_delay":5}}`, 422, "invalid", "retry.initial_delay", `must be a string with a unit, such as "90s"`},
+		{`{` + rest + `,"job":{"queue":"test"},"retry":{"initial_delay":"0s"}}`, 422, "invalid", "retry.initial_delay", "must be from 1ms to 7d"},
+		{`{` + rest + `,"job":{"queue":"test"},"retry":{"initial_delay":"2h"}}`, 422, "invalid", "retry.max_delay", "must be from the initial_delay, which is 2h, to 7d"},
+		{`{` + rest + `,"job":{"queue":"test"},"retry":{"multiplier":0.5}}`, 422, "invalid", "retry.multiplier", "must be from 1 to 100"},
+		{`{` + rest + `,"job":{"queue":"test"},"retry":{"multiplier":1e999}}`, 422, "invalid", "retry.multiplier", "must be a number"},
+		{`{` + rest + `,"job":{"queue":"test"},"retry":{"multiplier":"2"}}`, 422, "invalid", "retry.multiplier", "must be a number"},
+		{`{` + rest + `,"job":{"queue":"test"},"retry":{"jitter":"none"}}`, 422, "invalid", "retry.jitter", "must be equal or full"},
+		{`{` + rest + `,"job":{"queue":"test"},"total_timeout":"31d"}`, 422, "invalid", "total_timeout", `must be at most 30d; "0s" is no limit`},
 		{`{` + rest + `,"job":{"queue":"test"},"timeout":90}`, 422, "invalid", "timeout", `must be a string with a unit, such as "90s"`},
 		{`{` + rest + `,"job":{"queue":"test"},"timeout":"canary-5e1f"}`, 422, "invalid", "timeout", `is not a duration; write it as "90s", "15m", "3d" or "P3D"`},
 		{`{` + rest + `,"job":{"queue":"test"},"anchor":"canary-5e1f"}`, 422, "invalid", "anchor", `must be a time such as "2027-01-05T09:00:00Z"`},
@@ -123,7 +133,7 @@ func TestWrongPatches(t *testing.T) {
 	t.Parallel()
 	s := newFake(t, &fakeStore{})
 	for _, field := range []string{
-		"name", "spec", "time_zone", "anchor", "job", "misfire", "misfire_grace", "overlap", "window", "timeout", "max_attempts",
+		"name", "spec", "time_zone", "anchor", "job", "misfire", "misfire_grace", "overlap", "window", "timeout", "total_timeout", "retry",
 	} {
 		p := problem(s, s.send("PATCH", aSchedule, `{"`+field+`":null}`), 422)
 		if p.Field != field || p.Detail != "must not be null; leave the field out instead" {
@@ -298,7 +308,7 @@ func FuzzCreate(f *testing.F) {
 		`{"name":"n","spec":"@daily","job":{"queue":"test","payload":{"a":[1,true,null,"x"]}}}`,
 		`{"name":"n","spec":"every 15m","job":{"http":{"url":"https://example.com"}},"anchor":"2027-01-05T09:00:00Z"}`,
 		`{"name":"canary-5e1f","spec":"canary-5e1f","time_zone":"canary-5e1f","job":{"queue":"canary-5e1f"}}`,
-		`{"overlap":"canary-5e1f","misfire":"canary-5e1f","timeout":"canary-5e1f","max_attempts":"canary-5e1f"}`,
+		`{"overlap":"canary-5e1f","misfire":"canary-5e1f","timeout":"canary-5e1f","retry":{"max_attempts":"canary-5e1f","jitter":"canary-5e1f","multiplier":"canary-5e1f"}}`,
 		"{\"name\":\"\\u0000\",\"job\":{\"queue\":\"test\",\"payload\":\"\\ud800\"}}",
 		`{"a":1,"a":2}`, `{`, `null`, ``, "\xff", `[[[[`, `{"name":"n","spec":"in 3d","job":{"queue":"test","payload":1e400}}`,
 	} {

@@ -41,7 +41,8 @@ type ScheduleInput struct {
 	Window                string            `json:"window,omitempty" doc:"How far starts may be spread after their slot. Defaults to 0s; @hourly, @daily, @weekly, @monthly and @yearly are spread over an hour." example:"5m"`
 	Exact                 bool              `json:"exact,omitempty" doc:"Keeps such a macro on its nominal time. Defaults to false."`
 	Timeout               string            `json:"timeout,omitempty" doc:"How long one attempt may take; 0s is no limit. Defaults to 15m, for http to 60s." example:"15m"`
-	MaxAttempts           int               `json:"max_attempts,omitempty" minimum:"1" doc:"Attempts before a run is dead, the first included. Defaults to 5." example:"5"`
+	TotalTimeout          string            `json:"total_timeout,omitempty" doc:"How long a run may take from when it is queued first, with all attempts and the waiting between. Defaults to 0s: no limit." example:"2h"`
+	Retry                 *RetryInput       `json:"retry,omitempty" doc:"When and how often a failed attempt is tried again. A change replaces the members that it has."`
 	Paused                *bool             `json:"paused,omitempty" doc:"Whether it is paused. Defaults to false; an existing schedule stays as it is."`
 }
 
@@ -91,7 +92,8 @@ type Schedule struct {
 	Exact                 bool              `json:"exact" doc:"Whether a macro is kept on its nominal time."`
 	Spread                string            `json:"spread" doc:"How far starts are spread after their slot: the window, or an hour for a macro that is not exact."`
 	Timeout               string            `json:"timeout"`
-	MaxAttempts           int               `json:"max_attempts"`
+	TotalTimeout          string            `json:"total_timeout" doc:"How long a run may take with all its attempts; 0s is no limit."`
+	Retry                 Retry             `json:"retry" doc:"When and how often a failed attempt is tried again."`
 	Calendars             []string          `json:"calendars" nullable:"false" doc:"The calendars in which slots are closed: recorded as blackout, not run."`
 	MisfireCap            int               `json:"misfire_cap" doc:"How many missed slots run_all runs."`
 	StartsAt              *time.Time        `json:"starts_at,omitempty" doc:"No slots before this time."`
@@ -156,7 +158,7 @@ func showSchedule(s core.Scheduled) Schedule {
 		Labels:         c.Labels,
 		Job:            Job{Queue: c.Job.Queue, Payload: c.Job.Payload},
 		Misfire:        string(c.Misfire), MisfireGrace: core.FormatDuration(c.MisfireGrace), Overlap: string(c.Overlap),
-		Window: core.FormatDuration(c.Window), Timeout: core.FormatDuration(c.Timeout), MaxAttempts: c.MaxAttempts,
+		Window: core.FormatDuration(c.Window), Timeout: core.FormatDuration(c.Timeout), TotalTimeout: core.FormatDuration(c.Rules.TotalTimeout), Retry: showRetry(c),
 		State: string(s.State()), Version: c.Version, CreatedAt: c.CreatedAt.UTC(), UpdatedAt: c.UpdatedAt.UTC(),
 	}
 	if shown.Labels == nil {

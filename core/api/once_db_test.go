@@ -165,7 +165,7 @@ func TestLostUpdate(t *testing.T) {
 		var wg sync.WaitGroup
 		for i := range answers {
 			wg.Go(func() {
-				answers[i] = s.send("PATCH", path, fmt.Sprintf(`{"max_attempts":%d}`, 10+i), "If-Match", `"1"`)
+				answers[i] = s.send("PATCH", path, fmt.Sprintf(`{"retry":{"max_attempts":%d}}`, 10+i), "If-Match", `"1"`)
 			})
 		}
 		wg.Wait()
@@ -174,8 +174,8 @@ func TestLostUpdate(t *testing.T) {
 		for i, w := range answers {
 			if w.Code == 200 {
 				won++
-				if edited := want[api.Schedule](s, w, 200); edited.MaxAttempts != 10+i || got.MaxAttempts != 10+i {
-					s.Errorf("edit %d was answered with %d, and %d is stored", i, edited.MaxAttempts, got.MaxAttempts)
+				if edited := want[api.Schedule](s, w, 200); edited.Retry.MaxAttempts != 10+i || got.Retry.MaxAttempts != 10+i {
+					s.Errorf("edit %d was answered with %d, and %d is stored", i, edited.Retry.MaxAttempts, got.Retry.MaxAttempts)
 				}
 				continue
 			}

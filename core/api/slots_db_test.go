@@ -55,7 +55,7 @@ func TestLateOneTimeSchedules(t *testing.T) {
 		t.Errorf("a late schedule is %+v", late)
 	}
 	// What it is now is no new spec; another time in the past is.
-	want[api.Schedule](s, s.send("PATCH", "/v1/schedules/"+late.ID, `{"max_attempts":2,"spec":"`+late.Spec+`"}`), 200)
+	want[api.Schedule](s, s.send("PATCH", "/v1/schedules/"+late.ID, `{"retry":{"max_attempts":2},"spec":"`+late.Spec+`"}`), 200)
 	p := problem(s, s.send("PATCH", "/v1/schedules/"+late.ID, `{"spec":"at `+past.Add(time.Second).Format(time.RFC3339)+`"}`), 422)
 	if p.Field != "spec" {
 		t.Errorf("%+v", p)

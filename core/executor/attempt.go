@@ -51,6 +51,11 @@ func (e *Executor) call(a *attempt, target core.Target) (result json.RawMessage,
 		defer cancel()
 		ctx = limited
 	}
+	if a.Left != nil {
+		limited, cancel := context.WithTimeoutCause(ctx, *a.Left, ErrTotalTimeout)
+		defer cancel()
+		ctx = limited
+	}
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("the job panicked: %v\n%s", p, debug.Stack())
@@ -62,7 +67,7 @@ func (e *Executor) call(a *attempt, target core.Target) (result json.RawMessage,
 	}
 	stop := context.AfterFunc(ctx, func() { e.tell(a, e.c.Clock.Now()) })
 	defer stop()
-	result, err = target.Execute(ctx, a.Execution)
+	result, err = target.Execute(core.WithExecution(ctx, a.Execution), a.Execution)
 	if err != nil && ctx.Err() != nil {
 		err = fmt.Errorf("%w: %w", context.Cause(ctx), err)
 	}
@@ -88,24 +93,20 @@ func (e *Executor) outcome(a *attempt, result json.RawMessage, err error) core.O
 		o.State = core.RunCanceled
 	case core.IsPermanent(err):
 		o.State, o.Reason = core.RunDead, core.ReasonPermanent
+	case errors.Is(err, ErrShutdown): // the target has returned, so that nothing is under way
+		o.State, o.Reason, o.HandedBack = core.RunRetrying, core.ReasonExhausted, true
+		o.Error = text(err.Error())
+		return o
+	case errors.Is(err, ErrTotalTimeout):
+		o.State, o.Reason = core.RunDead, core.ReasonTotal
 	case errors.Is(err, ErrTimeout):
 		o.State, o.Reason = core.RunRetrying, core.ReasonTimeout
 	default:
 		o.State, o.Reason = core.RunRetrying, core.ReasonExhausted
 	}
-	o.Delay = delay(e.c.Backoff, a.Attempt)
+	o.Delay = max(a.Retry.Delay(a.Attempt, rand.Float64()), core.RetryDelay(err))
 	o.Error = text(err.Error())
 	return o
-}
-
-// delay returns the pause after the given attempt: it doubles, half of it is
-// random.
-func delay(b core.Backoff, attempt int) time.Duration {
-	d := b.Max
-	if shift := attempt - 1; shift < 30 && b.Initial<<shift < b.Max {
-		d = b.Initial << shift
-	}
-	return d/2 + rand.N(d/2+1)
 }
 
 // text makes an error storable: valid UTF-8 without NUL, at most

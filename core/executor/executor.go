@@ -38,7 +38,6 @@ type Config struct {
 
 	Concurrency  int           // attempts at once for each queue; defaults to 64
 	Lease        time.Duration // defaults to 30 s; renewed every third
-	Backoff      core.Backoff  // between attempts; defaults to 10 s and 1 h
 	Timeout      time.Duration // of each call of the store; defaults to 10 s
 	FinishWindow time.Duration // how long recording outcomes goes on after the end; defaults to 5 s
 	Drain        time.Duration // how long attempts may go on after the end; defaults to 5 s
@@ -60,7 +59,6 @@ type Report struct {
 func (c Config) withDefaults() Config {
 	c.Concurrency = cmp.Or(c.Concurrency, 64)
 	c.Lease = cmp.Or(c.Lease, 30*time.Second)
-	c.Backoff = cmp.Or(c.Backoff, core.Backoff{Initial: 10 * time.Second, Max: time.Hour})
 	c.Timeout = cmp.Or(c.Timeout, 10*time.Second)
 	c.FinishWindow = cmp.Or(c.FinishWindow, 5*time.Second)
 	c.Drain = cmp.Or(c.Drain, 5*time.Second)
@@ -79,6 +77,9 @@ var (
 	ErrCanceled = errors.New("the run was canceled")
 	// ErrTimeout means that the attempt ran out of its time.
 	ErrTimeout = errors.New("the attempt took longer than its timeout")
+	// ErrTotalTimeout means that the run took longer, with all its attempts, than it
+	// may.
+	ErrTotalTimeout = errors.New("the run took longer than its total timeout")
 	// ErrShutdown means that this executor ends and did not wait any longer.
 	ErrShutdown = errors.New("the executor is shutting down")
 )

@@ -72,12 +72,19 @@ func TestEndings(t *testing.T) {
 	}
 }
 
-// What the target gets is what start said.
+// What the target gets is what start said, in its context, too, which ends when
+// the attempt's time does.
 func TestExecution(t *testing.T) {
 	bubble(t, func(s *stage) {
 		var got core.Execution
-		stop := s.execute(func(_ context.Context, e core.Execution) (json.RawMessage, error) {
+		stop := s.execute(func(ctx context.Context, e core.Execution) (json.RawMessage, error) {
 			got = e
+			if inside, ok := core.ExecutionOf(ctx); !ok || !cmp.Equal(inside, e) {
+				s.Errorf("the context has %+v", inside)
+			}
+			if end, ok := ctx.Deadline(); !ok || !end.Equal(s.began.Add(time.Hour)) {
+				s.Errorf("the context ends at %s", end)
+			}
 			return nil, nil
 		}, nil)
 		key := s.give(nil)
@@ -123,8 +130,8 @@ func TestPanic(t *testing.T) {
 func TestBackoff(t *testing.T) {
 	bubble(t, func(s *stage) {
 		stop := s.execute(func(context.Context, core.Execution) (json.RawMessage, error) { return nil, errors.New("again") },
-			func(c *executor.Config) { c.Backoff = core.Backoff{Initial: 10 * time.Second, Max: 35 * time.Second} })
-		key := s.give(func(c *core.Schedule) { c.MaxAttempts = 5 })
+			nil)
+		key := s.give(func(c *core.Schedule) { c.MaxAttempts, c.Rules.Retry.MaxDelay = 5, 35*time.Second })
 		for _, whole := range []time.Duration{10 * time.Second, 20 * time.Second, 35 * time.Second, 35 * time.Second} {
 			began := time.Now()
 			time.Sleep(time.Second)
@@ -139,6 +146,49 @@ func TestBackoff(t *testing.T) {
 		stop()
 		if got := s.run(key); got.State != core.RunDead || got.Attempt != 5 {
 			s.Errorf("at the end the run is %s after %d attempts", got.State, got.Attempt)
+		}
+	})
+}
+
+// A job may ask for a longer delay than its schedule, and for no shorter one.
+func TestRetryAfter(t *testing.T) {
+	bubble(t, func(s *stage) {
+		stop := s.execute(func(_ context.Context, e core.Execution) (json.RawMessage, error) {
+			after := map[int]time.Duration{1: time.Hour, 2: time.Millisecond}[e.Attempt]
+			return nil, core.RetryAfter(errors.New("busy"), after)
+		}, nil)
+		key := s.give(func(c *core.Schedule) { c.Rules.Retry = core.Retry{InitialDelay: time.Minute, Multiplier: 1} })
+		time.Sleep(time.Second)
+		if r := s.run(key); r.State != core.RunRetrying || !r.WakeAt.Equal(s.began.Add(time.Hour)) || r.Error != "busy" {
+			s.Errorf("the first attempt left %+v", r)
+		}
+		s.until(time.Hour)
+		s.sweep()
+		s.until(time.Hour + time.Second)
+		stop()
+		if r, want := s.run(key), s.began.Add(time.Hour+30*time.Second); r.State != core.RunRetrying || r.WakeAt.Before(want) {
+			s.Errorf("the second attempt left %+v, want a delay of half a minute at least", r)
+		}
+	})
+}
+
+// The time for all attempts ends an attempt whose own time is not up, and the run.
+func TestTotalTimeout(t *testing.T) {
+	bubble(t, func(s *stage) {
+		var took time.Duration
+		stop := s.execute(func(ctx context.Context, _ core.Execution) (json.RawMessage, error) {
+			<-ctx.Done()
+			took = s.at()
+			if !errors.Is(context.Cause(ctx), executor.ErrTotalTimeout) {
+				s.Errorf("the attempt ended with %v", context.Cause(ctx))
+			}
+			return nil, ctx.Err()
+		}, nil)
+		key := s.give(func(c *core.Schedule) { c.Timeout, c.Rules.TotalTimeout = 45*time.Second, 40*time.Second })
+		s.until(50 * time.Second)
+		stop()
+		if got := s.ending(key); took != 40*time.Second || got.State != core.RunDead || got.Reason != core.ReasonTotal {
+			s.Errorf("after %s the run is %+v", took, got)
 		}
 	})
 }

@@ -307,7 +307,8 @@ func TestBadRowIsHalvedOut(t *testing.T) {
 }
 
 // At the end attempts may go on for a while; those that take longer are ended
-// and recorded as failed, with their leases kept until then.
+// and handed back, with their leases kept until then: a run with one attempt is
+// not dead for it.
 func TestShutdown(t *testing.T) {
 	bubble(t, func(s *stage) {
 		var cause error
@@ -319,7 +320,7 @@ func TestShutdown(t *testing.T) {
 			return nil, err
 		}, func(c *executor.Config) { c.Drain = 5 * time.Second })
 		short := s.give(func(c *core.Schedule) { c.Job.Payload = []byte(`1`) })
-		long := s.give(func(c *core.Schedule) { c.Job.Payload = []byte(`2`) })
+		long := s.give(func(c *core.Schedule) { c.Job.Payload, c.MaxAttempts = []byte(`2`), 1 })
 		s.until(9 * time.Second)
 		var waiting sync.WaitGroup
 		waiting.Go(stop)
@@ -332,8 +333,8 @@ func TestShutdown(t *testing.T) {
 		if got := s.run(short); got.State != core.RunSucceeded {
 			s.Errorf("the short run is %s", got.State)
 		}
-		if got := s.run(long); got.State != core.RunRetrying || !errors.Is(cause, executor.ErrShutdown) {
-			s.Errorf("the long run is %s, its attempt ended with %v", got.State, cause)
+		if got := s.run(long); got.State != core.RunRetrying || !got.WakeAt.Equal(s.began.Add(s.at())) || !errors.Is(cause, executor.ErrShutdown) {
+			s.Errorf("the long run is %s until %s, its attempt ended with %v", got.State, got.WakeAt, cause)
 		}
 		if got := s.run(late); got.State != core.RunQueued {
 			s.Errorf("a run that came after the end is %s", got.State)

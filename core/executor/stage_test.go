@@ -68,7 +68,7 @@ func (s *stage) ready(change func(*core.Schedule)) core.Message {
 	}
 	c.Name = c.ID.String()
 	s.must(s.db.Create(s.Context(), c, core.Forever, now))
-	r, err := s.db.Trigger(s.Context(), s.tenant, core.Manual{ScheduleID: c.ID, Fence: 1, Slot: now.Add(time.Microsecond)})
+	r, err := s.db.Trigger(s.Context(), s.tenant, core.Manual{ScheduleID: c.ID, Fence: 1, Slot: now.Add(time.Microsecond), Within: c.Rules.TotalTimeout})
 	s.must(err)
 	return core.Message{Key: r.Key, Fence: r.Fence}
 }

@@ -42,7 +42,7 @@ func (s *Store) Trigger(ctx context.Context, tenant uuid.UUID, m core.Manual) (c
 	if a.busy {
 		return core.Run{}, core.ErrRunLive
 	}
-	r := s.add(&a, core.PlannedRow{Slot: m.Slot, Cause: core.CauseManual, Queue: sch.Job.Queue, MaxAttempts: sch.MaxAttempts}, now)
+	r := s.add(&a, core.PlannedRow{Slot: m.Slot, Cause: core.CauseManual, Queue: sch.Job.Queue, MaxAttempts: sch.MaxAttempts, Within: m.Within}, now)
 	if r == nil {
 		return core.Run{}, core.ErrChanged
 	}

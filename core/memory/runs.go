@@ -47,6 +47,8 @@ func (s *Store) start(r *run, d core.Delivery, now time.Time, lease time.Duratio
 		r.State, r.Reason, r.WakeAt, r.FinishedAt = core.RunCanceled, core.ReasonDeleted, time.Time{}, now
 	case r.late(now):
 		r.State, r.Reason, r.WakeAt, r.FinishedAt = core.RunCanceled, core.ReasonLate, time.Time{}, now
+	case r.expired(now):
+		r.State, r.Reason, r.WakeAt, r.FinishedAt = core.RunDead, core.ReasonTotal, time.Time{}, now
 	case sch.Job.Queue != r.Queue:
 		r.Queue, r.WakeAt = sch.Job.Queue, now
 	default:
@@ -61,12 +63,17 @@ func (s *Store) start(r *run, d core.Delivery, now time.Time, lease time.Duratio
 		},
 		State: r.State, Token: r.holder, Queue: r.Queue, MaxAttempts: r.MaxAttempts,
 	}
-	if !gone && r.State != core.RunCanceled {
+	if !gone && !r.State.Final() {
 		r.Version = sch.Version
+	}
+	if !r.expiresAt.IsZero() {
+		left := r.expiresAt.Sub(now)
+		out.Left = &left
 	}
 	if sch != nil {
 		out.Awaited = sch.Overlap == core.OverlapQueueOne || sch.Overlap == core.OverlapCancelPrevious ||
 			sch.Misfire == core.MisfireRunAll && sch.Overlap != core.OverlapAllow
+		out.Retry = sch.Rules.Retry
 		out.Name, out.Payload, out.Timeout = sch.Name, bytes.Clone(sch.Job.Payload), sch.Timeout
 		if r.Payload != nil {
 			out.Payload = bytes.Clone(r.Payload)
@@ -179,13 +186,18 @@ func (r *run) end(o core.Outcome, now time.Time) {
 	if len(o.Result) > 0 {
 		r.Result = bytes.Clone(o.Result)
 	}
+	if o.HandedBack {
+		r.credits = min(r.credits+1, core.MaxHandBacks)
+	}
 	switch {
 	case o.State != core.RunRetrying:
 		r.State = o.State
 	case r.CancelRequested:
 		r.State = core.RunCanceled
-	case r.Attempt >= r.MaxAttempts:
+	case r.Attempt-r.credits >= r.MaxAttempts:
 		r.State = core.RunDead
+	case r.expired(now.Add(o.Delay.Truncate(time.Millisecond))):
+		r.State, o.Reason = core.RunDead, core.ReasonTotal
 	default:
 		r.State, r.FinishedAt = core.RunRetrying, time.Time{}
 		r.WakeAt = now.Add(o.Delay.Truncate(time.Millisecond))

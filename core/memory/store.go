@@ -58,10 +58,16 @@ type run struct {
 	shard    int16
 	holder   uuid.UUID
 	losses   int // how often heartbeats stopped
+	credits  int // attempts handed back, which do not count
 	queuedAt time.Time
 	failed   []core.Attempt
 	lateAt   time.Time // zero: never
+	// expiresAt is when all attempts together took too long; zero: never.
+	expiresAt time.Time
 }
+
+// expired reports whether the run took too long in all, as of t.
+func (r *run) expired(t time.Time) bool { return !r.expiresAt.IsZero() && !r.expiresAt.After(t) }
 
 // late reports whether a run that has not started yet is too late.
 func (r *run) late(now time.Time) bool { return !r.lateAt.IsZero() && r.lateAt.Before(now) }
@@ -186,6 +192,9 @@ func (s *Store) add(a *admission, p core.PlannedRow, now time.Time) *run {
 		RangeCount: max(p.RangeCount, 0), Queue: p.Queue, Fence: a.fence * runFenceFactor, MaxAttempts: p.MaxAttempts, CreatedAt: now,
 	}}
 	r.Payload = bytes.Clone(p.Payload)
+	if p.Within > 0 {
+		r.expiresAt = after(now, p.Within)
+	}
 	switch {
 	case p.Skipped:
 		r.State, r.Reason, r.FinishedAt = core.RunSkipped, p.Reason, now

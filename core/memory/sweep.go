@@ -62,6 +62,15 @@ func (s *Store) wake(r *run, o core.SweepOptions, now time.Time) {
 		r.State, r.Reason, r.WakeAt, r.FinishedAt = core.RunCanceled, core.ReasonLate, time.Time{}, now
 		r.Fence++
 		return
+	case r.expired(now) && !r.CancelRequested:
+		if r.State == core.RunRunning {
+			r.fail(r.Fence, now, lostError)
+			r.Error = lostError
+			r.losses++
+		}
+		r.State, r.Reason, r.WakeAt, r.FinishedAt = core.RunDead, core.ReasonTotal, time.Time{}, now
+		r.Fence++
+		return
 	case r.State == core.RunQueued:
 		r.WakeAt = after(now, min(max(o.DispatchLease, now.Sub(r.queuedAt)), o.MaxDispatchLease))
 		return
@@ -76,7 +85,7 @@ func (s *Store) wake(r *run, o core.SweepOptions, now time.Time) {
 	switch {
 	case r.CancelRequested:
 		r.State, r.WakeAt, r.FinishedAt = core.RunCanceled, time.Time{}, now
-	case lost && r.Attempt >= r.MaxAttempts:
+	case lost && r.Attempt-r.credits >= r.MaxAttempts:
 		r.State, r.Reason, r.WakeAt, r.FinishedAt = core.RunDead, core.ReasonLost, time.Time{}, now
 	case lost && r.losses > 0:
 		r.State, r.WakeAt = core.RunRetrying, now.Add(s.delay(o.Backoff, r.losses-1))

@@ -182,6 +182,7 @@ func (b *block) run(slot time.Time) core.PlannedRow {
 	if b.s.CatchUpWithin > 0 {
 		r.LateAt = slot.Add(b.s.CatchUpWithin)
 	}
+	r.Within = b.s.Rules.TotalTimeout
 	if e := b.s.Exception(slot); e != nil {
 		r.Payload = e.Payload
 	}

@@ -14,7 +14,7 @@ func own(s *core.Schedule) schedules.Fields {
 	f := schedules.Fields{
 		Name: &s.Name, Spec: &s.Spec, TimeZone: &s.TimeZone, DSTGap: &s.DSTGap, DSTOverlap: &s.DSTOverlap, CatchUpWithin: &s.CatchUpWithin,
 		Job: &s.Job, Misfire: &s.Misfire, MisfireGrace: &s.MisfireGrace, Overlap: &s.Overlap, Window: &s.Window, Exact: &s.Exact,
-		Timeout: &s.Timeout, MaxAttempts: &s.MaxAttempts,
+		Timeout: &s.Timeout, MaxAttempts: &s.MaxAttempts, TotalTimeout: &s.Rules.TotalTimeout,
 	}
 	if !s.Anchor.IsZero() {
 		f.Anchor = &s.Anchor

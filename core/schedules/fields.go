@@ -33,6 +33,9 @@ type Fields struct {
 	Exact       *bool
 	Timeout     *time.Duration
 	MaxAttempts *int
+	// TotalTimeout bounds a run with all its attempts; zero is no limit.
+	TotalTimeout *time.Duration
+	Retry        RetryFields
 	// MisfireCap is for run_all.
 	MisfireCap *int
 	// StartsAt and EndsAt bound the slots; zero is no bound.
@@ -55,7 +58,6 @@ const (
 	// minGrace is how late a healthy installation may be.
 	minGrace     = 5 * time.Second
 	maxWindow    = 24 * time.Hour
-	maxAttempts  = 1000
 	defaultQueue = "http"
 )
 
@@ -71,6 +73,9 @@ func (s *Service) apply(f Fields, to *core.Schedule) error {
 	set(f.Timeout, &to.Timeout)
 	set(f.MaxAttempts, &to.MaxAttempts)
 	setRules(f, &to.Rules)
+	if err := setRetries(f, &to.Rules); err != nil {
+		return err
+	}
 	if err := setCalendars(f.Calendars, &to.Rules); err != nil {
 		return err
 	}
@@ -142,7 +147,7 @@ func checkPolicies(s *core.Schedule) error {
 	case s.Timeout < 0:
 		return core.Invalid("timeout", `must not be negative; "0s" is no limit`)
 	case s.MaxAttempts < 1 || s.MaxAttempts > maxAttempts:
-		return core.Invalid("max_attempts", "must be between 1 and %d; the first attempt counts", maxAttempts)
+		return core.Invalid("retry.max_attempts", "must be between 1 and %d; the first attempt counts", maxAttempts)
 	}
 	if err := checkRules(s); err != nil {
 		return err

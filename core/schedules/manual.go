@@ -77,7 +77,7 @@ func (s *Service) prepare(m *core.Manual, cur *core.Scheduled, o TriggerOptions,
 			return atPayload(err)
 		}
 	}
-	m.Fence = cur.Timer.Fence
+	m.Fence, m.Within = cur.Timer.Fence, cur.Schedule.Rules.TotalTimeout
 	if !sent { // the microsecond of the round before may be another run's
 		m.Slot = manualSlot(cur.Now.Add(time.Duration(round) * time.Microsecond))
 	}

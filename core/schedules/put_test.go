@@ -128,6 +128,34 @@ func TestPutOfATimeThatPassed(t *testing.T) {
 	refusedField(t, err, "spec")
 }
 
+// TestRetriesAreMerged: an edit changes the members that it names, a default that
+// is sent is no change, and a put without retries has the defaults.
+func TestRetriesAreMerged(t *testing.T) {
+	t.Parallel()
+	w := newWorld()
+	f := fields()
+	f.Retry = schedules.RetryFields{InitialDelay: ptr(10 * time.Second), Jitter: ptr(core.JitterFull)}
+	first := w.put(t, schedules.Created, 1, f)
+	if want := (core.Retry{Jitter: core.JitterFull}); first.Schedule.Rules.Retry != want {
+		t.Errorf("stored %+v, want %+v", first.Schedule.Rules.Retry, want)
+	}
+	edit := schedules.Fields{TotalTimeout: ptr(time.Hour), Retry: schedules.RetryFields{MaxDelay: ptr(time.Minute), Multiplier: ptr(1.5)}}
+	got, err := w.service.Edit(t.Context(), w.tenant, first.Schedule.ID, edit)
+	if want := (core.Retry{MaxDelay: time.Minute, Multiplier: 1.5, Jitter: core.JitterFull}); err != nil || got.Schedule.Rules.Retry != want || got.Schedule.Rules.TotalTimeout != time.Hour {
+		t.Errorf("edited to %+v: %v", got.Schedule.Rules, err)
+	}
+	if got, err = w.service.Edit(t.Context(), w.tenant, first.Schedule.ID, edit); err != nil || got.Schedule.Version != 2 {
+		t.Errorf("again: version %d, %v", got.Schedule.Version, err)
+	}
+	edit.Retry = schedules.RetryFields{MaxDelay: ptr(time.Second)}
+	_, err = w.service.Edit(t.Context(), w.tenant, first.Schedule.ID, edit)
+	refusedField(t, err, "retry.max_delay")
+	f.Retry = schedules.RetryFields{}
+	if got := w.put(t, schedules.Replaced, 3, f); got.Schedule.Rules.Retry != (core.Retry{}) || got.Schedule.Rules.TotalTimeout != 0 {
+		t.Errorf("a put without retries left %+v", got.Schedule.Rules)
+	}
+}
+
 func refusedField(t *testing.T, err error, field string) {
 	t.Helper()
 	var ce *core.Error

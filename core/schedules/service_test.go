@@ -159,8 +159,8 @@ func TestRefusals(t *testing.T) {
 		"window long":         {func(f *schedules.Fields) { f.Window = ptr(25 * time.Hour) }, "window"},
 		"window of a part":    {func(f *schedules.Fields) { f.Window = ptr(1500 * time.Millisecond) }, "window"},
 		"timeout negative":    {func(f *schedules.Fields) { f.Timeout = ptr(-time.Second) }, "timeout"},
-		"no attempts":         {func(f *schedules.Fields) { f.MaxAttempts = ptr(0) }, "max_attempts"},
-		"too many attempts":   {func(f *schedules.Fields) { f.MaxAttempts = ptr(1001) }, "max_attempts"},
+		"no attempts":         {func(f *schedules.Fields) { f.MaxAttempts = ptr(0) }, "retry.max_attempts"},
+		"too many attempts":   {func(f *schedules.Fields) { f.MaxAttempts = ptr(1001) }, "retry.max_attempts"},
 		"one time, long past": {func(f *schedules.Fields) { f.Spec = ptr("at 2020-01-01T00:00") }, "spec"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -78,12 +78,12 @@ func plans(now time.Time, tenant uuid.UUID, analyzed bool) []struct {
 		{"read_timers", []string{"timers_schedule_key", "schedules_pkey"}, []any{region, ids}},
 		{"claim", []string{"timers_pkey", day}, []any{
 			region, int16(1), ids, slots, fences, slots, slots, slots, slots, texts, time.Second,
-			ids, slots, slots, fences, bools, texts, texts, texts, ints, slots, bools, fences, spans, nils, slots,
+			ids, slots, slots, fences, bools, texts, texts, texts, ints, slots, bools, fences, spans, nils, slots, spans,
 		}},
 		{"cancel_previous", []string{`timers_(pkey|schedule_key)`, day}, []any{region, int16(1), ids, slots, fences, slots, slots}},
 		{"start", []string{day, "schedules_pkey"}, []any{region, time.Second, ids, slots, fences, ids}},
 		{"heartbeat", []string{day}, []any{region, time.Second, ids, slots, fences}},
-		{"finish", []string{day}, []any{region, ids, slots, fences, texts, texts, fences, texts, texts}},
+		{"finish", []string{day}, []any{region, ids, slots, fences, texts, texts, fences, texts, texts, ints}},
 		{"nudge", []string{"timers_schedule_key"}, []any{region, ids}},
 		{"sweep", []string{wake, day}, []any{region, shards, lows, []string{"test"}, shards, time.Second, time.Minute, time.Second, time.Minute}},
 		{"get_schedule", []string{schedule, "timers_schedule_key", day}, []any{region, tenant, ids[0]}},
@@ -109,7 +109,7 @@ func plans(now time.Time, tenant uuid.UUID, analyzed bool) []struct {
 		{"mark_key_used", []string{"api_keys_pkey"}, []any{region, hash[:]}},
 		{"list_keys", []string{keys}, []any{region, tenant, now, "key_0", 100}},
 		{"revoke_key", []string{oneKey}, []any{region, tenant, "key_0"}},
-		{"trigger", []string{schedule, "timers_schedule_key", day}, []any{region, tenant, ids[0], int64(1), now, []byte{1}, "{}"}},
+		{"trigger", []string{schedule, "timers_schedule_key", day}, []any{region, tenant, ids[0], int64(1), now, []byte{1}, "{}", nil}},
 		{"cancel_run", []string{day}, []any{region, tenant, ids[0], now}},
 	}
 }

@@ -44,7 +44,7 @@ func manualHoles() []hole {
 		},
 		{
 			name: "C06_cancel_while_it_fails", scenario: cancelWhileFailing,
-			stall:  stalling("finish", "AS f(schedule_id, scheduled_for, fence, state, reason, delay_ms, result, error)\n"),
+			stall:  stalling("finish", "AS f(schedule_id, scheduled_for, fence, state, reason, delay_ms, result, error, credit)\n"),
 			guards: []mutation{{file: "finish", guard: "WHEN r.cancel_requested THEN 'canceled'", instead: "WHEN false THEN 'canceled'"}},
 		},
 	}

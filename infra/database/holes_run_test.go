@@ -17,7 +17,7 @@ func runHoles() []hole {
 			name: "H01_start_sent_again", scenario: startSentAgain,
 			guards: []mutation{
 				{file: "start", guard: own, instead: ""},
-				{file: "start", guard: "CASE WHEN r.state = 'running' OR m.gone OR r.late_at < now() OR m.queue <> r.queue THEN r.attempt ELSE", instead: "CASE WHEN m.gone OR m.queue <> r.queue THEN r.attempt ELSE"},
+				{file: "start", guard: "CASE WHEN r.state = 'running' OR m.gone OR (r.late_at < now() OR r.expires_at <= now()) OR m.queue <> r.queue THEN r.attempt ELSE", instead: "CASE WHEN m.gone OR m.queue <> r.queue THEN r.attempt ELSE"},
 			},
 		},
 		{
@@ -35,7 +35,7 @@ func runHoles() []hole {
 		{
 			name: "H14_backlog", scenario: backlog,
 			guards: []mutation{
-				{file: "sweep", guard: "fence = CASE WHEN r.state = 'queued' AND (r.late_at < now()) IS NOT TRUE THEN", instead: "fence = CASE WHEN false THEN"},
+				{file: "sweep", guard: "fence = CASE WHEN r.state = 'queued' AND (r.late_at < now() OR r.expires_at <= now()) IS NOT TRUE THEN", instead: "fence = CASE WHEN false THEN"},
 				{file: "sweep", guard: "now() - r.queued_at", instead: "now() - r.scheduled_for"},
 				{file: "sweep", guard: "GREATEST($6::INTERVAL, now() - r.queued_at)", instead: "$6::INTERVAL"},
 			},
@@ -47,7 +47,7 @@ func runHoles() []hole {
 		{
 			name: "H16_dead_letter_after_the_last_attempt", scenario: deadLetter,
 			guards: []mutation{
-				{file: "finish", guard: "WHEN r.attempt - r.credits >= r.max_attempts THEN 'dead'", instead: "WHEN false THEN 'dead'"},
+				{file: "finish", guard: "WHEN r.attempt - LEAST(r.credits + f.credit, 3) >= r.max_attempts THEN 'dead'", instead: "WHEN false THEN 'dead'"},
 				{file: "sweep", guard: "WHEN r.attempt - r.credits >= r.max_attempts THEN 'dead'", instead: "WHEN false THEN 'dead'"},
 			},
 		},

@@ -24,7 +24,7 @@ func (d *DB) Trigger(ctx context.Context, tenant uuid.UUID, m core.Manual) (core
 		CoversTo    *time.Time
 		CreatedAt   *time.Time
 	}
-	rows, err := query[row](ctx, d, "trigger", d.region, pgID(tenant), pgID(m.ScheduleID), m.Fence, m.Slot, m.Key, nullText(string(m.Payload)))
+	rows, err := query[row](ctx, d, "trigger", d.region, pgID(tenant), pgID(m.ScheduleID), m.Fence, m.Slot, m.Key, nullText(string(m.Payload)), nullDuration(m.Within))
 	switch {
 	case isUnique(err): // the slot is another manual run's
 		return core.Run{}, core.ErrChanged

@@ -73,6 +73,8 @@ func (d *DB) Start(ctx context.Context, ds []core.Delivery, lease time.Duration)
 		Payload      []byte
 		Timeout      *time.Duration
 		Awaited      bool
+		Retry        []byte
+		TotalLeft    *time.Duration
 	}
 	ids, slots, fences := keyArrays(ds, func(v core.Delivery) core.Held { return core.Held{Key: v.Key, Fence: v.Fence} })
 	tokens := each(ds, func(v core.Delivery) pgtype.UUID { return pgID(v.Token) })
@@ -87,9 +89,17 @@ func (d *DB) Start(ctx context.Context, ds []core.Delivery, lease time.Duration)
 				Fence: r.Fence, Payload: r.Payload, CoversFrom: utc(r.CoversFrom), CoversTo: utc(r.CoversTo),
 			},
 			State: core.RunState(r.State), Token: r.Holder, Queue: r.Queue, Timeout: fromNull(r.Timeout), MaxAttempts: int(r.MaxAttempts),
-			Awaited: r.Awaited,
+			Awaited: r.Awaited, Left: r.TotalLeft, Retry: readRetry(r.Retry),
 		}
 	}), nil
+}
+
+// readRetry decodes what rulesText encoded of it; what cannot be read is the
+// default.
+func readRetry(text []byte) core.Retry {
+	var r core.Retry
+	_ = json.Unmarshal(text, &r)
+	return r
 }
 
 // Heartbeat implements core.RunStore.
@@ -127,7 +137,13 @@ func (d *DB) Finish(ctx context.Context, os []core.Outcome) ([]core.Finished, er
 		each(os, func(o core.Outcome) *string { return nullText(o.Reason) }),
 		each(os, func(o core.Outcome) int64 { return o.Delay.Milliseconds() }),
 		each(os, func(o core.Outcome) *string { return nullText(string(o.Result)) }),
-		each(os, func(o core.Outcome) *string { return nullText(o.Error) }))
+		each(os, func(o core.Outcome) *string { return nullText(o.Error) }),
+		each(os, func(o core.Outcome) int32 {
+			if o.HandedBack {
+				return 1
+			}
+			return 0
+		}))
 	if err != nil {
 		return nil, err
 	}

@@ -100,7 +100,7 @@ func (d *DB) Apply(ctx context.Context, tenant uuid.UUID, e core.Edit) error {
 		s.Window, s.Timeout, s.MaxAttempts, s.Paused, nextAt, nullTime(e.Done), string(e.OnBusy), nullTime(e.LastRun),
 		p.slots, p.froms, p.counts, p.skipped, p.causes, p.reasons, p.queues, p.maxAttempts, string(s.Misfire),
 		nullText(s.DSTGap), nullText(s.DSTOverlap), s.Exact, nullDuration(s.CatchUpWithin), writeLabels(s.Labels),
-		e.RunsLeft, e.Keep, p.payloads, p.lates, rulesText(s.Rules))
+		e.RunsLeft, e.Keep, p.payloads, p.lates, rulesText(s.Rules), p.withins)
 	if err != nil {
 		return err
 	}

@@ -190,7 +190,7 @@ func (d *DB) Claim(ctx context.Context, shard int16, moves []core.Move, dispatch
 		p.schedules, p.slots, p.froms, p.counts, p.skipped, p.causes, p.reasons, p.queues, p.maxAttempts,
 		each(moves, func(m core.Move) time.Time { return m.ValidFrom }), p.elsewhere,
 		each(moves, func(m core.Move) int64 { return int64(m.Runs()) }),
-		each(moves, func(m core.Move) time.Duration { return m.Keep }), p.payloads, p.lates)
+		each(moves, func(m core.Move) time.Duration { return m.Keep }), p.payloads, p.lates, p.withins)
 	if err != nil {
 		return nil, fmt.Errorf("shard %d: %w", shard, err)
 	}
@@ -225,6 +225,7 @@ type planned struct {
 	elsewhere   []bool
 	payloads    []*string
 	lates       []*time.Time
+	withins     []*time.Duration
 }
 
 func (p *planned) add(schedule uuid.UUID, r core.PlannedRow) {
@@ -244,13 +245,14 @@ func (p *planned) add(schedule uuid.UUID, r core.PlannedRow) {
 	p.elsewhere = append(p.elsewhere, r.Elsewhere)
 	p.payloads = append(p.payloads, nullText(string(r.Payload)))
 	p.lates = append(p.lates, nullTime(r.LateAt))
+	p.withins = append(p.withins, nullDuration(r.Within))
 }
 
 func planRows(moves []core.Move) *planned {
 	p := &planned{
 		schedules: []pgtype.UUID{}, slots: []time.Time{}, froms: []*time.Time{}, counts: []*int64{}, skipped: []bool{},
 		causes: []string{}, reasons: []*string{}, queues: []string{}, maxAttempts: []int32{}, elsewhere: []bool{},
-		payloads: []*string{}, lates: []*time.Time{},
+		payloads: []*string{}, lates: []*time.Time{}, withins: []*time.Duration{},
 	}
 	for _, m := range moves {
 		for _, r := range m.Rows {

@@ -9,7 +9,9 @@ import (
 	"io"
 	"net/http"
 	"sort"
+	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/fencepost/fencepost/core"
@@ -38,7 +40,7 @@ func readResponse(ctx context.Context, resp *http.Response) (json.RawMessage, er
 	success := resp.StatusCode >= 200 && resp.StatusCode < 300
 	switch {
 	case !success:
-		return raw, statusError(resp.StatusCode, body)
+		return raw, statusError(resp, body)
 	case readErr != nil && ctx.Err() != nil:
 		return raw, fmt.Errorf("call url: %w", context.Cause(ctx))
 	case readErr != nil:
@@ -48,7 +50,8 @@ func readResponse(ctx context.Context, resp *http.Response) (json.RawMessage, er
 }
 
 // statusError makes the error of an answer that is not a success.
-func statusError(status int, body string) error {
+func statusError(resp *http.Response, body string) error {
+	status := resp.StatusCode
 	text := fmt.Sprintf("the url answered with status %d", status)
 	if head := strings.TrimSpace(body[:runeStart(body, errorBytes)]); head != "" {
 		text += ": " + head
@@ -57,9 +60,28 @@ func statusError(status int, body string) error {
 	switch {
 	case status == http.StatusRequestTimeout, status == http.StatusTooEarly, status == http.StatusTooManyRequests,
 		status >= 500 && status < 600:
+		if after := retryAfter(resp.Header); after > 0 {
+			return core.RetryAfter(err, after)
+		}
 		return err
 	}
 	return core.Permanent(err)
+}
+
+// retryAfter reads the header of that name, seconds or a date (RFC 9110, 10.2.3):
+// a date is measured by the clock of the server that sent it. Zero is none, or
+// none that can be read.
+func retryAfter(h http.Header) time.Duration {
+	text := h.Get("Retry-After")
+	if seconds, err := strconv.ParseUint(text, 10, 31); err == nil {
+		return time.Duration(seconds) * time.Second
+	}
+	at, err := http.ParseTime(text)
+	now, dateErr := http.ParseTime(h.Get("Date"))
+	if err != nil || dateErr != nil {
+		return 0
+	}
+	return at.Sub(now)
 }
 
 // readBody returns the body's beginning as text that JSON and the database can

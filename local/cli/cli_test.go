@@ -140,7 +140,7 @@ func TestLifeOfASchedule(t *testing.T) {
 	if err := json.Unmarshal([]byte(s.ok("schedules", "get", "report", "--json")), &got); err != nil {
 		t.Fatal(err)
 	}
-	if got.Timeout != "1m30s" || got.MaxAttempts != 2 || got.Window != "5m" || got.Overlap != "allow" || got.Job.Queue != "exec" {
+	if got.Timeout != "1m30s" || got.Retry.MaxAttempts != 2 || got.Window != "5m" || got.Overlap != "allow" || got.Job.Queue != "exec" {
 		t.Errorf("schedule is %+v", got)
 	}
 	matches(t, "paused report\n", s.ok("schedules", "pause", "report"))
@@ -166,7 +166,7 @@ func TestTablesOnATerminal(t *testing.T) {
 `+uuidText+`  a     active  every 15m +UTC +none +`+timeText+`
 `+uuidText+`  b     active  @daily +UTC +none +`+timeText+`
 `, s.ok("schedules", "list"))
-	matches(t, `(?s)id +`+uuidText+`\nname +a\nstate +active\n.*payload +\{"to":\[1\]\}\n.*max attempts +5\n.*`, s.ok("schedules", "get", "a"))
+	matches(t, `(?s)id +`+uuidText+`\nname +a\nstate +active\n.*payload +\{"to":\[1\]\}\n.*retries +5 attempts, 10s times 2 up to 1h, equal jitter\n.*`, s.ok("schedules", "get", "a"))
 	r := s.run("schedules", "list", "--limit", "1")
 	matches(t, `there are more: go on with --cursor [A-Za-z0-9_-]{34}`+"\n", r.err)
 	cursor := strings.Fields(r.err)[7]

@@ -16,7 +16,8 @@ const execQueue = "exec"
 
 // createFlags are the flags of schedules create.
 type createFlags struct {
-	in api.ScheduleInput
+	in    api.ScheduleInput
+	retry api.RetryInput
 
 	command string
 	url     string
@@ -45,6 +46,9 @@ func newSchedulesCreate(a *app) *cobra.Command {
 			var err error
 			if f.in.Job, err = f.job(); err != nil {
 				return err
+			}
+			if f.retry != (api.RetryInput{}) {
+				f.in.Retry = &f.retry
 			}
 			c, err := a.connect()
 			if err != nil {
@@ -82,13 +86,23 @@ func (f *createFlags) register(flags *pflag.FlagSet) {
 	flags.StringVar(&f.payload, "payload", "", "JSON that goes with the job")
 	flags.StringVar(&f.in.Overlap, "overlap", "", "what becomes of a slot while a run is alive: skip, allow, queue_one or cancel_previous (default skip)")
 	f.registerRules(flags)
-	flags.StringVar(&f.in.Timeout, "timeout", "", "limit of one attempt, such as 90s; 0s is none (default 15m, 60s with --url)")
-	flags.IntVar(&f.in.MaxAttempts, "max-attempts", 0, "attempts before a run is dead, the first included (default 5)")
+	f.registerRetries(flags)
 	flags.StringVar(&f.in.DSTGap, "dst-gap", "", "what clock changes skip: auto, run_after or skip (default auto)")
 	flags.StringVar(&f.in.DSTOverlap, "dst-overlap", "", "what clock changes repeat: auto, first or both (default auto)")
 	flags.StringVar(&f.in.CatchUpWithin, "catch-up-within", "", "how late a one-time schedule may be and still fire, such as 1h (default 0s)")
 	flags.BoolVar(&f.in.Exact, "exact", false, "keep @hourly, @daily and their like on their nominal time")
 	flags.StringVar(&f.in.Window, "window", "", "spread starts over this time after the slot, such as 5m (default 0s; 1h for @hourly, @daily and their like)")
+}
+
+// registerRetries adds the flags of how long and how often a run is tried.
+func (f *createFlags) registerRetries(flags *pflag.FlagSet) {
+	flags.StringVar(&f.in.Timeout, "timeout", "", "limit of one attempt, such as 90s; 0s is none (default 15m, 60s with --url)")
+	flags.StringVar(&f.in.TotalTimeout, "total-timeout", "", "limit of a run with all its attempts, such as 2h; 0s is none (default 0s)")
+	flags.IntVar(&f.retry.MaxAttempts, "max-attempts", 0, "attempts before a run is dead, the first included (default 5)")
+	flags.StringVar(&f.retry.InitialDelay, "initial-delay", "", "delay after the first failed attempt (default 10s)")
+	flags.StringVar(&f.retry.MaxDelay, "max-delay", "", "longest delay between attempts (default 1h)")
+	flags.Float64Var(&f.retry.Multiplier, "multiplier", 0, "by how much each delay is longer than the one before (default 2)")
+	flags.StringVar(&f.retry.Jitter, "jitter", "", "how much of a delay is random: equal (half) or full (default equal)")
 }
 
 // registerRules adds the flags of what limits a schedule.
@@ -109,7 +123,7 @@ func (f *createFlags) job() (*api.JobInput, error) {
 	if f.url == "" && (f.method != "" || len(f.headers) > 0 || f.bodyGiven) {
 		return nil, usageError("--method, --header and --body go with --url only")
 	}
-	if f.attemptsGiven && f.in.MaxAttempts < 1 {
+	if f.attemptsGiven && f.retry.MaxAttempts < 1 {
 		return nil, usageError("--max-attempts must be at least 1")
 	}
 	if f.queue == "" && f.payloadGiven {

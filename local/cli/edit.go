@@ -16,6 +16,9 @@ import (
 // jobFlags make up a job, which is replaced as a whole.
 const jobFlags = " command url method header body queue payload "
 
+// retryFlags are members of retry, each of which is replaced by itself.
+const retryFlags = " max-attempts initial-delay max-delay multiplier jitter "
+
 func newSchedulesEdit(a *app) *cobra.Command {
 	var f createFlags
 	var rename string
@@ -54,11 +57,19 @@ func withoutDefault(usage string) string {
 	return text
 }
 
+// flagValue returns a flag's value as JSON has it.
+func flagValue(flag *pflag.Flag) any {
+	if flag.Value.Type() == "string" {
+		return flag.Value.String()
+	}
+	return json.RawMessage(flag.Value.String()) // a number or a switch
+}
+
 // changes returns the fields whose flags were given, as the API takes them.
 func (f *createFlags) changes(cmd *cobra.Command, rename string) (json.RawMessage, error) {
 	changed := cmd.Flags().Changed
 	f.bodyGiven, f.payloadGiven, f.attemptsGiven = changed("body"), changed("payload"), changed("max-attempts")
-	given := map[string]any{}
+	given, retry := map[string]any{}, map[string]any{}
 	if changed("rename") {
 		given["name"] = rename
 	}
@@ -70,14 +81,15 @@ func (f *createFlags) changes(cmd *cobra.Command, rename string) (json.RawMessag
 			if given["job"] == nil && err == nil {
 				given["job"], err = f.job()
 			}
+		case strings.Contains(retryFlags, " "+flag.Name+" "):
+			given["retry"] = retry
+			retry[name] = flagValue(flag)
 		case flag.Name == "label":
 			given["labels"] = f.in.Labels
 		case flag.Name == "calendar": // --calendar '' is none
 			given["calendars"] = append([]string{}, f.in.Calendars...)
-		case flag.Value.Type() == "string":
-			given[name] = flag.Value.String()
-		default: // numbers and switches are written as JSON has them
-			given[name] = json.RawMessage(flag.Value.String())
+		default:
+			given[name] = flagValue(flag)
 		}
 	})
 	switch {

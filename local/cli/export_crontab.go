@@ -55,7 +55,7 @@ func cronEntry(s *api.Schedule) (*crontab.Entry, string) {
 // says nothing about them: import gives it what cron does.
 func lostInCron(s *api.Schedule) []string {
 	made := *s
-	made.Misfire, made.Overlap, made.Timeout, made.MaxAttempts = string(core.MisfireRunOnce), string(core.OverlapAllow), "0s", 1
+	made.Misfire, made.Overlap, made.Timeout, made.Retry.MaxAttempts = string(core.MisfireRunOnce), string(core.OverlapAllow), "0s", 1
 	made.MisfireGrace, made.MisfireCap = core.FormatDuration(core.DefaultMisfireGrace), core.DefaultMisfireCap
 	made.DSTGap, made.DSTOverlap, made.Window, made.Exact = "auto", "auto", "0s", true
 	made.StartsAt, made.EndsAt, made.MaxRuns, made.DeleteAfterCompletion = nil, nil, 0, false

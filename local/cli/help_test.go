@@ -11,6 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fencepost/fencepost/core/api"
+
 	"github.com/fencepost/fencepost/local/cli"
 )
 
@@ -167,11 +169,16 @@ func TestEdit(t *testing.T) {
 	matches(t, `edited a: version 2; next run at `+timeText+"\n", out)
 	s.ok("schedules", "edit", "a", "--command", "date", "--rename", "b", "--label", "env=test", "--label", "tier=1")
 	got := s.schedules()["b"]
-	if got.Spec != "0 4 * * *" || got.TimeZone != "Europe/Berlin" || got.Timeout != "1m30s" || got.MaxAttempts != 2 || got.Job.Queue != "exec" || got.Version != 3 {
+	if got.Spec != "0 4 * * *" || got.TimeZone != "Europe/Berlin" || got.Timeout != "1m30s" || got.Retry.MaxAttempts != 2 || got.Job.Queue != "exec" || got.Version != 3 {
 		t.Errorf("%+v", got)
 	}
 	if diff := cmp.Diff(map[string]string{"env": "test", "tier": "1"}, got.Labels); diff != "" {
 		t.Error(diff)
+	}
+	s.ok("schedules", "edit", "b", "--max-delay", "5m", "--multiplier", "1.5", "--jitter", "full", "--total-timeout", "2h")
+	got = s.schedules()["b"]
+	if diff := cmp.Diff(api.Retry{MaxAttempts: 2, InitialDelay: "10s", MaxDelay: "5m", Multiplier: 1.5, Jitter: "full"}, got.Retry); diff != "" || got.TotalTimeout != "2h" {
+		t.Errorf("total timeout %s, retries %s", got.TotalTimeout, diff)
 	}
 	if out := s.ok("schedules", "edit", "b", "--spec", "* 4 * * *", "--overlap", "allow"); !strings.Contains(out, "; note: every minute of the hour, 60 runs in each; \"0 4 * * *\" runs once in each; overlap allow: ") {
 		t.Error(out)
@@ -181,7 +188,7 @@ func TestEdit(t *testing.T) {
 			t.Errorf("%q: %+v", args, r)
 		}
 	}
-	if r := s.run("schedules", "edit", "b", "--spec", "60 * * * *"); r.code != 1 || s.schedules()["b"].Version != 4 {
+	if r := s.run("schedules", "edit", "b", "--spec", "60 * * * *"); r.code != 1 || s.schedules()["b"].Version != 5 {
 		t.Errorf("%+v", r)
 	}
 }

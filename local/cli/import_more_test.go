@@ -89,7 +89,7 @@ func TestImportKeepsWhatPeopleSet(t *testing.T) {
 	s := newShell(t)
 	const line = "0 9 * * * aa\n"
 	s.summary("a", line)
-	s.patch("aa", `{"timeout":"10m","max_attempts":3,"overlap":"skip","window":"5m","exact":false,"misfire_grace":"2h","dst_gap":"skip","dst_overlap":"both",
+	s.patch("aa", `{"timeout":"10m","retry":{"max_attempts":3},"overlap":"skip","window":"5m","exact":false,"misfire_grace":"2h","dst_gap":"skip","dst_overlap":"both",
 		"labels":{"team":"x","fencepost.io/crontab":"a"}}`)
 	set := s.schedules()
 	if got := s.summary("a", line); got != "0 created, 1 unchanged, 0 refused" {

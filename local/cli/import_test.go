@@ -65,7 +65,7 @@ line 8	created	bin-backup-full`+entry+`; next run at `+timeText+`
 	}
 	all := s.schedules()
 	for name, got := range all {
-		if got.MaxAttempts != 1 || got.Overlap != "allow" || got.Timeout != "0s" || got.Misfire != "run_once" || got.Job.Queue != "exec" || got.Window != "0s" || !got.Exact || got.Spread != "0s" {
+		if got.Retry.MaxAttempts != 1 || got.Overlap != "allow" || got.Timeout != "0s" || got.Misfire != "run_once" || got.Job.Queue != "exec" || got.Window != "0s" || !got.Exact || got.Spread != "0s" {
 			t.Errorf("%+v", got)
 		}
 		if strings.HasPrefix(name, "bin-backup") {

@@ -198,7 +198,7 @@ func (i *importer) existing(ctx context.Context, name string) (api.Schedule, boo
 // exists only what a crontab can say is new: limits and labels that people gave it
 // stay.
 func input(e *crontab.Entry, old api.Schedule, exists bool) (api.ScheduleInput, error) {
-	in := api.ScheduleInput{Misfire: string(core.MisfireRunOnce), Overlap: string(core.OverlapAllow), Exact: true, Timeout: "0s", MaxAttempts: 1}
+	in := api.ScheduleInput{Misfire: string(core.MisfireRunOnce), Overlap: string(core.OverlapAllow), Exact: true, Timeout: "0s", Retry: &api.RetryInput{MaxAttempts: 1}}
 	if exists {
 		var err error
 		if in, err = inputOf(old); err != nil {

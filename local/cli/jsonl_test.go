@@ -71,7 +71,7 @@ func TestExportIsTakenBack(t *testing.T) {
 - {name: http by payload, spec: "@daily", exact: true, timeout: 15m, job: {queue: http, payload: {url: x}}}
 - {name: odd http, spec: "@daily", timeout: 0s, job: {queue: http, payload: [1]}}
 - {name: команда, spec: "H H * * *", time_zone: Asia/Tokyo, paused: true, job: {queue: exec, payload: {command: "a\nb\n", n: [1.0, 1e3, "1", yes]}}}
-- {name: interval, spec: every 90s, anchor: 2027-01-05T09:00:00Z, overlap: allow, max_attempts: 1, job: {queue: mails, payload: null}}
+- {name: interval, spec: every 90s, anchor: 2027-01-05T09:00:00Z, overlap: allow, retry: {max_attempts: 1}, job: {queue: mails, payload: null}}
 - {name: phase, spec: "@every 1d", misfire_grace: 2m, window: 5m, job: {queue: mails, payload: "null"}}
 - {name: once, spec: "at 2099-10-25T02:30", time_zone: Europe/Berlin, dst_overlap: both, dst_gap: run_after, catch_up_within: 1h, job: {queue: mails, payload: "yes"}}
 - {name: " ", spec: "CRON_TZ=EST5EDT 0 0 L * ?", job: {queue: mails, payload: {"": {}, "<<": [], "y": "~"}}}

@@ -169,7 +169,7 @@ CRON_TZ=Europe/Berlin
 X=1
 @daily cd /srv && \./x
 # hook is left out: its job is no command
-# careful is left out: a crontab cannot keep its overlap, timeout, max_attempts
+# careful is left out: a crontab cannot keep its overlap, timeout, retry.max_attempts
 # timed is left out: a crontab cannot keep its timeout
 # spread is left out: a crontab cannot keep its exact
 # hashed is left out: no crontab has its spec: 0 H \* \* \*

@@ -140,7 +140,7 @@ func (a *app) printSchedule(cmd *cobra.Command, s api.Schedule) error {
 		{"spec", s.Spec}, {"time zone", s.TimeZone}, {"anchor", showTime(s.Anchor)},
 		{"clock changes", clockChanges(s)}, {"catch up within", s.CatchUpWithin}, {"window", s.Window}, {"spread", s.Spread},
 		{"queue", s.Job.Queue}, {"payload", compact(s.Job.Payload)},
-		{"timeout", s.Timeout}, {"max attempts", strconv.Itoa(s.MaxAttempts)}, {"overlap", s.Overlap},
+		{"timeout", s.Timeout}, {"total timeout", s.TotalTimeout}, {"retries", showRetry(s.Retry)}, {"overlap", s.Overlap},
 		{"misfire", s.Misfire}, {"misfire grace", s.MisfireGrace},
 		{"calendars", strings.Join(s.Calendars, ",")}, {"starts at", showTime(s.StartsAt)}, {"ends at", showTime(s.EndsAt)}, {"runs left", showLeft(s)},
 		{"paused until", showTime(s.PausedUntil)}, {"pause note", s.PauseNote}, {"warnings", strings.Join(s.Warnings, "; ")},
@@ -162,6 +162,11 @@ func showLabels(labels map[string]string) string {
 		parts = append(parts, key+"="+labels[key])
 	}
 	return strings.Join(parts, ",")
+}
+
+// showRetry says how often and after which delays a run is tried.
+func showRetry(r api.Retry) string {
+	return fmt.Sprintf("%d attempts, %s times %g up to %s, %s jitter", r.MaxAttempts, r.InitialDelay, r.Multiplier, r.MaxDelay, r.Jitter)
 }
 
 func showLeft(s api.Schedule) string {

@@ -20,10 +20,10 @@ func calendarFields(c *api.Calendar) []field {
 		if err != nil {
 			text = json.RawMessage("null") // not reached: these always have a form
 		}
-		return field{name, text, n == 0}
+		return field{name: name, value: text, usual: n == 0}
 	}
 	return []field{
-		{"time_zone", quote(c.TimeZone), c.TimeZone == ""}, {"note", quote(c.Note), c.Note == ""},
+		{name: "time_zone", value: quote(c.TimeZone), usual: c.TimeZone == ""}, {name: "note", value: quote(c.Note), usual: c.Note == ""},
 		part("dates", c.Dates, len(c.Dates)), part("ranges", c.Ranges, len(c.Ranges)), part("weekly", c.Weekly, len(c.Weekly)),
 	}
 }

@@ -16,6 +16,8 @@ type field struct {
 	value json.RawMessage
 	// usual is set when the value is what the API makes of a field left out.
 	usual bool
+	// whole is the value with what goes without saying, where value leaves that out.
+	whole json.RawMessage
 }
 
 const auto = "auto"
@@ -23,7 +25,9 @@ const auto = "auto"
 // fields returns what a schedule has in the form in which it can be sent back, in
 // the order in which people read it.
 func fields(s *api.Schedule) []field {
-	text := func(name, value, usual string) field { return field{name, quote(value), value == usual} }
+	text := func(name, value, usual string) field {
+		return field{name: name, value: quote(value), usual: value == usual}
+	}
 	timeout := core.FormatDuration(core.DefaultTimeout)
 	if s.Job.Queue == httpQueue {
 		timeout = core.FormatDuration(core.DefaultHTTPTimeout)
@@ -33,15 +37,15 @@ func fields(s *api.Schedule) []field {
 		text("dst_gap", s.DSTGap, auto), text("dst_overlap", s.DSTOverlap, auto), text("catch_up_within", s.CatchUpWithin, "0s"),
 		labels(s.Labels), job(s.Job), text("misfire", s.Misfire, string(core.MisfireRunOnce)),
 		text("misfire_grace", s.MisfireGrace, core.FormatDuration(core.DefaultMisfireGrace)),
-		{"misfire_cap", number(s.MisfireCap), s.MisfireCap == core.DefaultMisfireCap},
+		{name: "misfire_cap", value: number(s.MisfireCap), usual: s.MisfireCap == core.DefaultMisfireCap},
 		text("overlap", s.Overlap, string(core.OverlapSkip)), bound("starts_at", s.StartsAt), bound("ends_at", s.EndsAt),
-		{"max_runs", number(int(s.MaxRuns)), s.MaxRuns == 0},
+		{name: "max_runs", value: number(int(s.MaxRuns)), usual: s.MaxRuns == 0},
 		list("calendars", s.Calendars), text("keep_completed", s.KeepCompleted, core.FormatDuration(core.DefaultKeepCompleted)),
-		{"delete_after_completion", number(s.DeleteAfterCompletion), !s.DeleteAfterCompletion}, text("window", s.Window, "0s"),
-		{"exact", number(s.Exact), !s.Exact},
+		{name: "delete_after_completion", value: number(s.DeleteAfterCompletion), usual: !s.DeleteAfterCompletion}, text("window", s.Window, "0s"),
+		{name: "exact", value: number(s.Exact), usual: !s.Exact},
 		text("timeout", s.Timeout, timeout),
-		{"max_attempts", number(s.MaxAttempts), s.MaxAttempts == core.DefaultMaxAttempts},
-		{"paused", number(s.State == string(core.SchedulePaused)), s.State != string(core.SchedulePaused)},
+		text("total_timeout", s.TotalTimeout, "0s"), retry(s.Retry),
+		{name: "paused", value: number(s.State == string(core.SchedulePaused)), usual: s.State != string(core.SchedulePaused)},
 	}
 	return all
 }
@@ -50,24 +54,48 @@ func fields(s *api.Schedule) []field {
 func labels(l map[string]string) field {
 	text, err := json.Marshal(l)
 	if err != nil || len(l) == 0 {
-		return field{"labels", json.RawMessage("{}"), true}
+		return field{name: "labels", value: json.RawMessage("{}"), usual: true}
 	}
-	return field{"labels", text, false}
+	return field{name: "labels", value: text}
+}
+
+// retry are the members that are not the defaults.
+func retry(r api.Retry) field {
+	usual := core.Retry{}.WithDefaults()
+	var in api.RetryInput
+	if r.MaxAttempts != core.DefaultMaxAttempts {
+		in.MaxAttempts = r.MaxAttempts
+	}
+	if r.InitialDelay != core.FormatDuration(usual.InitialDelay) {
+		in.InitialDelay = r.InitialDelay
+	}
+	if r.MaxDelay != core.FormatDuration(usual.MaxDelay) {
+		in.MaxDelay = r.MaxDelay
+	}
+	if r.Multiplier != usual.Multiplier {
+		in.Multiplier = r.Multiplier
+	}
+	if r.Jitter != string(usual.Jitter) {
+		in.Jitter = r.Jitter
+	}
+	text, _ := json.Marshal(in) // these cannot fail
+	whole, _ := json.Marshal(r)
+	return field{name: "retry", value: text, usual: in == (api.RetryInput{}), whole: whole}
 }
 
 func list(name string, texts []string) field {
 	text, err := json.Marshal(texts)
 	if err != nil || len(texts) == 0 {
-		return field{name, json.RawMessage("[]"), true}
+		return field{name: name, value: json.RawMessage("[]"), usual: true}
 	}
-	return field{name, text, false}
+	return field{name: name, value: text}
 }
 
 func bound(name string, at *time.Time) field {
 	if at == nil {
-		return field{name, quote(""), true}
+		return field{name: name, value: quote(""), usual: true}
 	}
-	return field{name, quote(at.UTC().Format(time.RFC3339)), false}
+	return field{name: name, value: quote(at.UTC().Format(time.RFC3339))}
 }
 
 // anchor is that of an interval: a time carries its own.
@@ -94,7 +122,7 @@ func job(j api.Job) field {
 	default:
 		text = `{"queue":` + string(quote(j.Queue)) + `,"payload":` + payload + `}`
 	}
-	return field{"job", json.RawMessage(text), false}
+	return field{name: "job", value: json.RawMessage(text)}
 }
 
 func number[T bool | int](v T) json.RawMessage {

@@ -39,10 +39,14 @@ func Diff(from, to *api.Schedule) []Change {
 // form. An empty object is a value.
 func flatten(f field) map[string]string {
 	out := map[string]string{}
-	if string(f.value) == "null" && f.usual {
-		return out // not there, as an anchor
+	value := f.value
+	if f.whole != nil {
+		value = f.whole
 	}
-	d := json.NewDecoder(bytes.NewReader(f.value))
+	if f.usual && (string(value) == "null" || string(value) == "{}") {
+		return out // not there, as an anchor or labels
+	}
+	d := json.NewDecoder(bytes.NewReader(value))
 	d.UseNumber()
 	var v any
 	if err := d.Decode(&v); err != nil {

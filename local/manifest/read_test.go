@@ -53,7 +53,7 @@ schedules:
     anchor: 2027-01-05T09:00:00Z
     time_zone: ""
     exact: True
-    max_attempts: 3
+    retry: {max_attempts: 3}
     timeout: 1h30m
     job: &exec
       queue: exec
@@ -77,7 +77,7 @@ func TestRead(t *testing.T) {
 	for i, want := range []string{
 		`{"name":"report","spec":"30 2 * * 1-5","time_zone":"Europe/Berlin","overlap":"skip","labels":{"fencepost.io/set":"nightly"},
 			"job":{"http":{"url":"https://example.com/report","headers":{"a":"b","c":"2"}}}}`,
-		`{"name":"übrig / 2","spec":"every 15m","anchor":"2027-01-05T09:00:00Z","time_zone":"","exact":true,"max_attempts":3,
+		`{"name":"übrig / 2","spec":"every 15m","anchor":"2027-01-05T09:00:00Z","time_zone":"","exact":true,"retry":{"max_attempts":3},
 			"timeout":"1h30m","overlap":"skip","labels":{"fencepost.io/set":"nightly"},"job":` + exec + `}`,
 		`{"name":"same","spec":"@daily","time_zone":"Europe/Berlin","overlap":"skip","labels":{"fencepost.io/set":"nightly"},"job":` + exec + `}`,
 	} {

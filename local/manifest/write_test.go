@@ -20,7 +20,7 @@ func plain() api.Schedule {
 		MisfireCap: 1000, KeepCompleted: "30d",
 		ID: "0190d4b2-0000-7000-8000-000000000000", Name: "plain", Spec: "0 3 * * *", DSTGap: "auto", DSTOverlap: "auto", CatchUpWithin: "0s",
 		Job: api.Job{Queue: "test", Payload: json.RawMessage("null")}, Misfire: "run_once", MisfireGrace: "1m", Overlap: "skip", Window: "0s",
-		Spread: "0s", Timeout: "15m", MaxAttempts: 5, State: "active", Version: 3,
+		Spread: "0s", Timeout: "15m", Retry: api.Retry{MaxAttempts: 5, InitialDelay: "10s", MaxDelay: "1h", Multiplier: 2, Jitter: "equal"}, TotalTimeout: "0s", State: "active", Version: 3,
 	}
 }
 
@@ -31,7 +31,7 @@ func rich() api.Schedule {
 	return api.Schedule{
 		Name: "rich: 1", Spec: "every 15m", TimeZone: "Europe/Berlin", Anchor: &anchor, DSTGap: "skip", DSTOverlap: "both", CatchUpWithin: "1h",
 		Job:     api.Job{Queue: "exec", Payload: json.RawMessage(`{"command": "set -e\nmake report\n", "env": {}, "n": [1, "2", null, true, -1.50, "yes", "~", "<<", " x", "#"]}`)},
-		Misfire: "skip", MisfireGrace: "2m", Overlap: "allow", Window: "5m", Exact: true, Timeout: "0s", MaxAttempts: 1, State: "paused",
+		Misfire: "skip", MisfireGrace: "2m", Overlap: "allow", Window: "5m", Exact: true, Timeout: "0s", TotalTimeout: "2h", Retry: api.Retry{MaxAttempts: 1, InitialDelay: "5s", MaxDelay: "2h", Multiplier: 1.5, Jitter: "full"}, State: "paused",
 		Labels: map[string]string{"team": "x"}, MisfireCap: 7, MaxRuns: 3, KeepCompleted: "1d", DeleteAfterCompletion: true, StartsAt: &anchor, EndsAt: &end,
 	}
 }
@@ -106,7 +106,13 @@ func TestWrite(t *testing.T) {
   window: 5m
   exact: true
   timeout: 0s
-  max_attempts: 1
+  total_timeout: 2h
+  retry:
+    max_attempts: 1
+    initial_delay: 5s
+    max_delay: 2h
+    multiplier: 1.5
+    jitter: full
   paused: true
 - name: calls
   spec: 0 3 * * *

@@ -50,7 +50,7 @@ WITH locked AS MATERIALIZED (
   RETURNING t.region, t.shard, t.schedule_id, t.tenant_id, t.fence, l.busy, l.covers_from
 ), settled AS (
   INSERT INTO runs (region, schedule_id, scheduled_for, tenant_id, shard, state, cause, reason, range_from, range_count,
-                    queue, max_attempts, fence, wake_at, queued_at, covers_from, covers_to, created_at, finished_at, payload, late_at)
+                    queue, max_attempts, fence, wake_at, queued_at, covers_from, covers_to, created_at, finished_at, payload, late_at, expires_at)
   SELECT m.region, m.schedule_id, r.scheduled_for, m.tenant_id, m.shard,
          CASE WHEN m.busy OR r.skipped THEN 'skipped' ELSE 'queued' END,
          r.cause,
@@ -63,10 +63,10 @@ WITH locked AS MATERIALIZED (
          CASE WHEN m.busy OR r.skipped OR $21::TEXT = 'allow' THEN NULL ELSE r.scheduled_for END,
          now(),
          CASE WHEN m.busy OR r.skipped THEN now() END,
-         r.payload::JSONB, r.late_at
+         r.payload::JSONB, r.late_at, now() + r.within
   FROM moved AS m
-  CROSS JOIN unnest($23::TIMESTAMPTZ[], $24::TIMESTAMPTZ[], $25::INT8[], $26::BOOL[], $27::TEXT[], $28::TEXT[], $29::TEXT[], $30::INT4[], $39::TEXT[], $40::TIMESTAMPTZ[])
-       AS r(scheduled_for, range_from, range_count, skipped, cause, reason, queue, max_attempts, payload, late_at)
+  CROSS JOIN unnest($23::TIMESTAMPTZ[], $24::TIMESTAMPTZ[], $25::INT8[], $26::BOOL[], $27::TEXT[], $28::TEXT[], $29::TEXT[], $30::INT4[], $39::TEXT[], $40::TIMESTAMPTZ[], $42::INTERVAL[])
+       AS r(scheduled_for, range_from, range_count, skipped, cause, reason, queue, max_attempts, payload, late_at, within)
   ON CONFLICT (region, schedule_id, scheduled_for) DO NOTHING
   RETURNING scheduled_for
 )

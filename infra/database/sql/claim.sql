@@ -46,7 +46,7 @@ WITH want AS (
   RETURNING t.region, t.shard, t.schedule_id, t.tenant_id, t.fence, t.parked, l.busy, l.on_busy, l.covers_from
 )
 INSERT INTO runs (region, schedule_id, scheduled_for, tenant_id, shard, state, cause, reason, range_from, range_count,
-                  queue, max_attempts, fence, wake_at, queued_at, covers_from, covers_to, created_at, finished_at, payload, late_at)
+                  queue, max_attempts, fence, wake_at, queued_at, covers_from, covers_to, created_at, finished_at, payload, late_at, expires_at)
 SELECT m.region, m.schedule_id, s.scheduled_for, m.tenant_id, m.shard,
        CASE WHEN m.busy OR s.skipped THEN 'skipped' ELSE 'queued' END,
        s.cause,
@@ -59,11 +59,11 @@ SELECT m.region, m.schedule_id, s.scheduled_for, m.tenant_id, m.shard,
        CASE WHEN m.busy OR s.skipped OR m.on_busy = 'allow' THEN NULL ELSE s.scheduled_for END,
        now(),
        CASE WHEN m.busy OR s.skipped THEN now() END,
-       s.payload::JSONB, s.late_at
+       s.payload::JSONB, s.late_at, now() + s.within
 FROM moved AS m
 JOIN unnest($12::UUID[], $13::TIMESTAMPTZ[], $14::TIMESTAMPTZ[], $15::INT8[], $16::BOOL[], $17::TEXT[], $18::TEXT[],
-            $19::TEXT[], $20::INT4[], $22::BOOL[], $25::TEXT[], $26::TIMESTAMPTZ[])
-     AS s(schedule_id, scheduled_for, range_from, range_count, skipped, cause, reason, queue, max_attempts, elsewhere, payload, late_at)
+            $19::TEXT[], $20::INT4[], $22::BOOL[], $25::TEXT[], $26::TIMESTAMPTZ[], $27::INTERVAL[])
+     AS s(schedule_id, scheduled_for, range_from, range_count, skipped, cause, reason, queue, max_attempts, elsewhere, payload, late_at, within)
   ON s.schedule_id = m.schedule_id
 WHERE NOT m.parked
 ON CONFLICT (region, schedule_id, scheduled_for) DO NOTHING

@@ -1,6 +1,6 @@
 -- Attempts end: succeeded, dead, canceled, or retrying after a delay.
 -- Index: runs_pkey by key. Invariants: only under the holder's fence; no retry
--- once the attempts are used up or a cancel was requested.
+-- once the attempts or the time for all of them are used up or a cancel was requested.
 -- The conditions on f.fence that are always true keep PostgreSQL's planner,
 -- whatever its statistics, from reading all runs instead of looking these up.
 WITH moved AS (
@@ -8,22 +8,27 @@ WITH moved AS (
   SET state = CASE
         WHEN f.state <> 'retrying' THEN f.state
         WHEN r.cancel_requested THEN 'canceled'
-        WHEN r.attempt - r.credits >= r.max_attempts THEN 'dead'
+        WHEN r.attempt - LEAST(r.credits + f.credit, 3) >= r.max_attempts THEN 'dead'
+        WHEN r.expires_at <= now() + f.delay_ms * INTERVAL '1 millisecond' THEN 'dead'
         ELSE 'retrying' END,
       reason = CASE
         WHEN f.state = 'succeeded' THEN NULL
-        WHEN f.state = 'dead' OR f.state = 'retrying' AND NOT r.cancel_requested AND r.attempt - r.credits >= r.max_attempts THEN f.reason
+        WHEN f.state = 'dead' OR f.state = 'retrying' AND NOT r.cancel_requested AND r.attempt - LEAST(r.credits + f.credit, 3) >= r.max_attempts THEN f.reason
+        WHEN f.state = 'retrying' AND NOT r.cancel_requested AND r.expires_at <= now() + f.delay_ms * INTERVAL '1 millisecond' THEN 'total_timeout'
         ELSE r.reason END,
       wake_at = CASE
-        WHEN f.state = 'retrying' AND NOT r.cancel_requested AND r.attempt - r.credits < r.max_attempts
+        WHEN f.state = 'retrying' AND NOT r.cancel_requested AND r.attempt - LEAST(r.credits + f.credit, 3) < r.max_attempts
+          AND (r.expires_at <= now() + f.delay_ms * INTERVAL '1 millisecond') IS NOT TRUE
         THEN now() + f.delay_ms * INTERVAL '1 millisecond' END,
       finished_at = CASE
-        WHEN f.state = 'retrying' AND NOT r.cancel_requested AND r.attempt - r.credits < r.max_attempts THEN NULL
+        WHEN f.state = 'retrying' AND NOT r.cancel_requested AND r.attempt - LEAST(r.credits + f.credit, 3) < r.max_attempts
+          AND (r.expires_at <= now() + f.delay_ms * INTERVAL '1 millisecond') IS NOT TRUE THEN NULL
         ELSE now() END,
+      credits = LEAST(r.credits + f.credit, 3),
       result = f.result::JSONB,
       error = f.error
-  FROM unnest($2::UUID[], $3::TIMESTAMPTZ[], $4::INT8[], $5::TEXT[], $6::TEXT[], $7::INT8[], $8::TEXT[], $9::TEXT[])
-       AS f(schedule_id, scheduled_for, fence, state, reason, delay_ms, result, error)
+  FROM unnest($2::UUID[], $3::TIMESTAMPTZ[], $4::INT8[], $5::TEXT[], $6::TEXT[], $7::INT8[], $8::TEXT[], $9::TEXT[], $10::INT4[])
+       AS f(schedule_id, scheduled_for, fence, state, reason, delay_ms, result, error, credit)
   WHERE r.region = $1 AND r.schedule_id = f.schedule_id AND r.scheduled_for = f.scheduled_for
     AND f.fence + 0 = f.fence AND f.fence - 0 = f.fence
     AND r.fence = f.fence AND r.state = 'running'

@@ -2,27 +2,38 @@
 -- Index: runs_pkey and schedules_pkey by key.
 -- Invariants: one delivery gets a run; a delivery sent again recognizes its own
 -- row by its token and counts no second attempt; a deleted schedule starts
--- nothing, nor does a run that is too late; a run whose schedule names another queue now goes there instead.
+-- nothing, nor does a run that is too late or took too long in all; a run whose schedule names another queue now goes there instead.
 -- The conditions on m.fence that are always true keep PostgreSQL's planner,
 -- whatever its statistics, from reading all runs instead of looking these up.
 WITH moved AS (
   UPDATE runs AS r
-  SET state = CASE WHEN r.state = 'running' THEN 'running' WHEN m.gone OR r.late_at < now() THEN 'canceled' WHEN m.queue <> r.queue THEN 'queued' ELSE 'running' END,
-      reason = CASE WHEN r.state = 'queued' AND m.gone THEN 'deleted' WHEN r.state = 'queued' AND r.late_at < now() THEN 'late' ELSE r.reason END,
-      queue = CASE WHEN r.state = 'running' OR m.gone OR r.late_at < now() THEN r.queue ELSE m.queue END,
-      attempt = CASE WHEN r.state = 'running' OR m.gone OR r.late_at < now() OR m.queue <> r.queue THEN r.attempt ELSE r.attempt + 1 END,
+  SET state = CASE
+        WHEN r.state = 'running' THEN 'running'
+        WHEN m.gone OR r.late_at < now() THEN 'canceled'
+        WHEN r.expires_at <= now() THEN 'dead'
+        WHEN m.queue <> r.queue THEN 'queued'
+        ELSE 'running' END,
+      reason = CASE
+        WHEN r.state = 'running' THEN r.reason
+        WHEN m.gone THEN 'deleted'
+        WHEN r.late_at < now() THEN 'late'
+        WHEN r.expires_at <= now() THEN 'total_timeout'
+        ELSE r.reason END,
+      queue = CASE WHEN r.state = 'running' OR m.gone OR (r.late_at < now() OR r.expires_at <= now()) THEN r.queue ELSE m.queue END,
+      attempt = CASE WHEN r.state = 'running' OR m.gone OR (r.late_at < now() OR r.expires_at <= now()) OR m.queue <> r.queue THEN r.attempt ELSE r.attempt + 1 END,
       wake_at = CASE
         WHEN r.state = 'running' THEN now() + $2::INTERVAL
-        WHEN m.gone OR r.late_at < now() THEN NULL
+        WHEN m.gone OR (r.late_at < now() OR r.expires_at <= now()) THEN NULL
         WHEN m.queue <> r.queue THEN now()
         ELSE now() + $2::INTERVAL END,
       fence = m.fence + 1,
       holder = m.token,
-      version = CASE WHEN m.gone OR r.state = 'queued' AND r.late_at < now() THEN r.version ELSE m.version END,
-      started_at = CASE WHEN r.state = 'running' OR m.gone OR r.late_at < now() OR m.queue <> r.queue THEN r.started_at ELSE now() END,
-      finished_at = CASE WHEN r.state = 'queued' AND (m.gone OR r.late_at < now()) THEN now() ELSE r.finished_at END
+      version = CASE WHEN m.gone OR r.state = 'queued' AND (r.late_at < now() OR r.expires_at <= now()) THEN r.version ELSE m.version END,
+      started_at = CASE WHEN r.state = 'running' OR m.gone OR (r.late_at < now() OR r.expires_at <= now()) OR m.queue <> r.queue THEN r.started_at ELSE now() END,
+      finished_at = CASE WHEN r.state = 'queued' AND (m.gone OR (r.late_at < now() OR r.expires_at <= now())) THEN now() ELSE r.finished_at END
   FROM (
     SELECT u.schedule_id, u.scheduled_for, u.fence, u.token, s.name, s.queue, s.payload, s.timeout, s.version,
+           s.rules->'retry' AS retry,
            COALESCE(s.overlap IN ('queue_one', 'cancel_previous') OR s.misfire = 'run_all' AND s.overlap <> 'allow', false) AS awaited,
            s.id IS NULL OR s.deleted_at IS NOT NULL AS gone
     FROM unnest($3::UUID[], $4::TIMESTAMPTZ[], $5::INT8[], $6::UUID[]) AS u(schedule_id, scheduled_for, fence, token)
@@ -32,8 +43,9 @@ WITH moved AS (
     AND m.fence + 0 = m.fence AND m.fence - 0 = m.fence
     AND (r.state = 'queued' AND r.fence = m.fence OR r.state = 'running' AND r.fence = m.fence + 1 AND r.holder = m.token)
   RETURNING r.schedule_id, r.scheduled_for, r.tenant_id, r.state, r.cause, r.attempt, r.max_attempts, r.fence, r.holder, r.queue,
-            r.covers_from, r.covers_to, m.name, COALESCE(r.payload, m.payload) AS payload, m.timeout, m.awaited
+            r.covers_from, r.covers_to, m.name, COALESCE(r.payload, m.payload) AS payload, m.timeout, m.awaited,
+            m.retry, r.expires_at - now() AS total_left
 )
 SELECT m.schedule_id, m.scheduled_for, m.tenant_id, m.state, m.cause, m.attempt, m.max_attempts, m.fence, m.holder, m.queue,
-       m.covers_from, m.covers_to, m.name, m.payload, m.timeout, m.awaited
+       m.covers_from, m.covers_to, m.name, m.payload, m.timeout, m.awaited, m.retry, m.total_left
 FROM moved AS m;

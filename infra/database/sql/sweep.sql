@@ -1,6 +1,6 @@
 -- Runs whose wake_at has passed: queued ones are published again with the same
 -- fence and a doubled gap, running ones have lost their heartbeats, retrying
--- ones are due, and those that are too late to be useful end. Index: runs_wake_idx, one range a shard; runs_pkey by key.
+-- ones are due, and those end that are too late to be useful or took too long in all. Index: runs_wake_idx, one range a shard; runs_pkey by key.
 -- Invariants: wake_at is compared again in the update itself, so that a run
 -- whose heartbeat came meanwhile is left to its holder; the fence rises exactly
 -- when the holder changes; a run asked to cancel is never run again.
@@ -27,6 +27,7 @@ WITH due AS MATERIALIZED (
   UPDATE runs AS r
   SET state = CASE
         WHEN r.state <> 'running' AND r.late_at < now() THEN 'canceled'
+        WHEN r.expires_at <= now() AND NOT r.cancel_requested THEN 'dead'
         WHEN r.state = 'queued' THEN 'queued'
         WHEN r.cancel_requested THEN 'canceled'
         WHEN r.state = 'retrying' THEN 'queued'
@@ -35,14 +36,16 @@ WITH due AS MATERIALIZED (
         ELSE 'retrying' END,
       reason = CASE
         WHEN r.state <> 'running' AND r.late_at < now() THEN 'late'
+        WHEN r.expires_at <= now() AND NOT r.cancel_requested THEN 'total_timeout'
         WHEN r.state = 'running' AND NOT r.cancel_requested AND r.attempt - r.credits >= r.max_attempts THEN 'lost'
         ELSE r.reason END,
-      fence = CASE WHEN r.state = 'queued' AND (r.late_at < now()) IS NOT TRUE THEN r.fence ELSE r.fence + 1 END,
+      fence = CASE WHEN r.state = 'queued' AND (r.late_at < now() OR r.expires_at <= now()) IS NOT TRUE THEN r.fence ELSE r.fence + 1 END,
       losses = CASE WHEN r.state = 'running' THEN r.losses + 1 ELSE r.losses END,
       queued_at = CASE WHEN r.state = 'queued' THEN r.queued_at ELSE now() END,
       holder = CASE WHEN r.state = 'queued' THEN r.holder END,
       wake_at = CASE
         WHEN r.state <> 'running' AND r.late_at < now() THEN NULL
+        WHEN r.expires_at <= now() AND NOT r.cancel_requested THEN NULL
         WHEN r.state = 'queued' THEN now() + LEAST(GREATEST($6::INTERVAL, now() - r.queued_at), $7::INTERVAL)
         WHEN r.cancel_requested THEN NULL
         WHEN r.state = 'retrying' THEN now() + CASE WHEN r.queue = ANY ($4::TEXT[]) THEN $6::INTERVAL ELSE INTERVAL '0' END
@@ -51,6 +54,7 @@ WITH due AS MATERIALIZED (
         ELSE now() + LEAST($8::INTERVAL * power(2, LEAST(r.losses - 1, 30)::FLOAT8), $9::INTERVAL) * (0.5 + random() * 0.5) END,
       finished_at = CASE
         WHEN r.state <> 'running' AND r.late_at < now() THEN now()
+        WHEN r.expires_at <= now() AND NOT r.cancel_requested THEN now()
         WHEN r.state = 'queued' THEN NULL
         WHEN r.cancel_requested THEN now()
         WHEN r.state = 'running' AND r.attempt - r.credits >= r.max_attempts THEN now() END,

@@ -36,12 +36,12 @@ WITH locked AS MATERIALIZED (
   RETURNING k.slot
 ), made AS (
   INSERT INTO runs (region, schedule_id, scheduled_for, tenant_id, shard, state, cause, queue, max_attempts, fence,
-                    wake_at, queued_at, covers_from, covers_to, created_at, payload)
+                    wake_at, queued_at, covers_from, covers_to, created_at, payload, expires_at)
   SELECT m.region, m.schedule_id, $5::TIMESTAMPTZ, m.tenant_id, m.shard, 'queued', 'manual', m.queue, m.max_attempts, m.fence * 65536,
          now(), now(),
          CASE WHEN m.overlap <> 'allow' THEN m.covers_from END,
          CASE WHEN m.overlap <> 'allow' THEN m.covers_from END,
-         now(), $7::JSONB
+         now(), $7::JSONB, now() + $8::INTERVAL
   FROM moved AS m
   RETURNING schedule_id, fence, queue, max_attempts, wake_at, covers_from, covers_to, created_at
 )

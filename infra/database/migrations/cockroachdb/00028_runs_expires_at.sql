@@ -1,0 +1,3 @@
+-- +goose NO TRANSACTION
+-- +goose Up
+ALTER TABLE runs ADD COLUMN expires_at TIMESTAMPTZ NULL;
