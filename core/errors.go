@@ -82,6 +82,11 @@ var (
 	ErrRunLive = &Error{Code: CodeConflict, Kind: "run_live", Message: "a run of this schedule is alive; wait for it or set overlap to allow"}
 	// ErrRunFinal answers a cancel of a run that has ended otherwise.
 	ErrRunFinal = &Error{Code: CodeConflict, Kind: "run_final", Message: "the run has ended; its state tells how"}
+	// ErrRunNotDead answers a redrive of a run that is alive or ended otherwise.
+	ErrRunNotDead = &Error{Code: CodeConflict, Kind: "run_not_dead", Message: "only dead runs can be redriven"}
+	// ErrSuperseded answers a redrive of a run after which others were admitted,
+	// whose intervals of data begin where its own does.
+	ErrSuperseded = &Error{Code: CodeConflict, Kind: "run_superseded", Message: "a later run of this schedule was admitted, and covers this one's interval of data; trigger the schedule instead"}
 	// ErrSlotClaimed answers an exception for a slot that has been dealt with.
 	ErrSlotClaimed = &Error{Code: CodeConflict, Kind: "slot_claimed", Field: "slot", Message: "has been dealt with, or is due; exceptions are for slots to come"}
 	// ErrKeyReused answers another request under the same idempotency key.

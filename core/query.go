@@ -61,6 +61,14 @@ type Manual struct {
 	Key []byte
 }
 
+// Redrive names a dead run that is to be tried again.
+type Redrive struct {
+	Key   RunKey
+	Fence int64 // of the timer
+	// Within is how long the run may take in all from now on; zero is no limit.
+	Within time.Duration
+}
+
 // Request is a request with an idempotency key. Both are known by their SHA-256.
 type Request struct {
 	Key  [32]byte

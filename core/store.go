@@ -262,6 +262,11 @@ type ScheduleStore interface {
 	// sent again it changes nothing. ErrNotFound; ErrRunFinal, with the run, for one
 	// that ended otherwise.
 	CancelRun(ctx context.Context, tenant uuid.UUID, key RunKey) (Run, error)
+	// Redrive makes a dead run queued again, through the timer's fence as Trigger
+	// does, with as many attempts more as its schedule has, and due at once.
+	// ErrChanged if the fence moved on or there is no such run; ErrRunNotDead;
+	// ErrSuperseded if a later run was admitted and overlap is not allow.
+	Redrive(ctx context.Context, tenant uuid.UUID, r Redrive) error
 	// Reserve keeps an idempotency key for ReservationTTL and returns what it is
 	// reserved for: this request, or an earlier one.
 	Reserve(ctx context.Context, tenant uuid.UUID, r Request) (Reservation, error)

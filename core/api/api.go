@@ -88,6 +88,7 @@ func New(c Config) (http.Handler, error) {
 	a.addNamed()
 	a.addBatch()
 	a.addRuns()
+	a.addRedrives()
 	a.addLists()
 	a.addExceptions()
 	a.addCalendars()

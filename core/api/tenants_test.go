@@ -72,6 +72,8 @@ func routes() map[string]route {
 		"GET /v1/keys":                         {scope: "admin", lists: "key"},
 		"DELETE /v1/keys/{id}":                 {scope: "admin", of: "key"},
 		"POST /v1/runs/{id}/cancel":            {scope: "write", of: "run"},
+		"POST /v1/runs/{id}/redrive":           {scope: "write", of: "run"},
+		"POST /v1/runs/redrive":                {scope: "write", body: `{"queue":"test"}`},
 		"POST /v1/next":                        {scope: "read", body: `{"spec":"@daily"}`},
 		"GET /v1/info":                         {scope: "read"},
 		"GET /healthz":                         {},

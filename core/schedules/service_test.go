@@ -40,6 +40,7 @@ type flaky struct {
 	instead []error // errors of writes that did not happen
 	after   []error // errors of writes that did
 	before  func()  // runs before the next write, once
+	then    func()  // runs after it, once
 }
 
 func (f *flaky) write(do func() error) error {
@@ -53,6 +54,10 @@ func (f *flaky) write(do func() error) error {
 		return err
 	}
 	err := do()
+	if then := f.then; then != nil {
+		f.then = nil
+		then()
+	}
 	if err == nil && len(f.after) > 0 {
 		err = f.after[0]
 		f.after = f.after[1:]
@@ -89,6 +94,10 @@ func (f *flaky) Trigger(ctx context.Context, tenant uuid.UUID, s core.Manual) (r
 		return err
 	})
 	return run, err
+}
+
+func (f *flaky) Redrive(ctx context.Context, tenant uuid.UUID, r core.Redrive) error {
+	return f.write(func() error { return f.ScheduleStore.Redrive(ctx, tenant, r) })
 }
 
 type world struct {
@@ -335,6 +344,7 @@ func TestTenantsAreApart(t *testing.T) {
 		"resume":  second(w.service.Resume(ctx, stranger, id)),
 		"delete":  w.service.Delete(ctx, stranger, id),
 		"trigger": second(w.service.Trigger(ctx, stranger, id, schedules.TriggerOptions{})),
+		"redrive": second(w.service.Redrive(ctx, stranger, run.Key)),
 		"runs":    second(w.service.Runs(ctx, stranger, id, core.RunQuery{Limit: 10})),
 		"run": func() error {
 			_, _, err := w.service.Run(ctx, stranger, run.Key)

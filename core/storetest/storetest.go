@@ -45,7 +45,7 @@ type Open func(t *testing.T) Harness
 // subtest opens a store; those of one database may share it by their regions.
 func Run(t *testing.T, open Open) {
 	for _, group := range [][]test{
-		lookTests(), claimTests(), runTests(), sweepTests(), leaseTests(), scheduleTests(), manyTests(), editTests(), keyTests(), manualTests(), policyTests(), calendarTests(), retryTests(),
+		lookTests(), claimTests(), runTests(), sweepTests(), leaseTests(), scheduleTests(), manyTests(), editTests(), keyTests(), manualTests(), policyTests(), calendarTests(), retryTests(), redriveTests(),
 		pageTests(), otherTests(),
 	} {
 		run(t, open, group)

@@ -110,6 +110,7 @@ func plans(now time.Time, tenant uuid.UUID, analyzed bool) []struct {
 		{"list_keys", []string{keys}, []any{region, tenant, now, "key_0", 100}},
 		{"revoke_key", []string{oneKey}, []any{region, tenant, "key_0"}},
 		{"trigger", []string{schedule, "timers_schedule_key", day}, []any{region, tenant, ids[0], int64(1), now, []byte{1}, "{}", nil}},
+		{"redrive", []string{schedule, "timers_schedule_key", day}, []any{region, tenant, ids[0], now, int64(1), nil}},
 		{"cancel_run", []string{day}, []any{region, tenant, ids[0], now}},
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/fencepost/fencepost/core"
 	"github.com/fencepost/fencepost/core/schedules"
 )
@@ -19,6 +21,14 @@ func manualHoles() []hole {
 		{
 			name: "S311_trigger_sent_twice_at_once", scenario: triggerSentTwice,
 			guards: []mutation{{file: "trigger", guard: "SET slot = $5::TIMESTAMPTZ\n", instead: "SET slot = NULL\n"}},
+		},
+		{
+			name: "H23_redrive_during_claim", scenario: redriveDuringClaim, stall: sleeping("claim", "want", "w"),
+			guards: []mutation{{file: "redrive", guard: "END, fence = t.fence + 1", instead: "END"}},
+		},
+		{
+			name: "H23_redrive_of_an_open_interval", scenario: redriveOpenInterval,
+			guards: []mutation{{file: "redrive", guard: "CASE WHEN l.last_run = $4::TIMESTAMPTZ THEN NULL ELSE t.open_from END", instead: "t.open_from"}},
 		},
 		{
 			name: "C06_cancel_of_a_run_that_starts", scenario: cancelDuringStart,
@@ -57,6 +67,51 @@ func stalling(file, from string) *mutation {
 
 func requestFor(text string) core.Request {
 	return core.Request{Key: sha256.Sum256([]byte(text)), Body: sha256.Sum256([]byte("body"))}
+}
+
+// dead makes a manual run of a schedule and lets it die.
+func (w *world) dead(id uuid.UUID) core.RunKey {
+	w.Helper()
+	r, err := w.service().Trigger(w.ctx, w.tenant, id, schedules.TriggerOptions{})
+	w.must(err)
+	w.finish(held(w.start(core.Delivery{Message: core.Message{Key: r.Key, Fence: r.Fence}, Token: uuid.New()}, time.Minute)[0]), core.RunDead)
+	return r.Key
+}
+
+// redriveDuringClaim: claim takes its snapshot, in which the last run is dead, a
+// redrive is admitted, the claim goes on with what it read.
+func redriveDuringClaim(w *world) string {
+	id := w.overdue(nil)
+	key := w.dead(id)
+	m := w.move(id, w.now())
+	var wg sync.WaitGroup
+	wg.Go(func() { w.claim(id, m) })
+	w.waitAsleep()
+	_, err := w.service().Redrive(w.ctx, w.tenant, key)
+	w.must(err)
+	wg.Wait()
+	if n := w.live(id); n != 1 {
+		return fmt.Sprintf("C10: %d runs are alive under overlap skip", n)
+	}
+	return ""
+}
+
+// redriveOpenInterval: the timer kept where the dead run's interval begins, since
+// its history was to go; the run is redriven after all, and succeeds.
+func redriveOpenInterval(w *world) string {
+	id := w.overdue(nil)
+	first := w.claimNow(id)
+	w.finish(held(w.start(core.Delivery{Message: core.Message{Key: first.Key, Fence: first.Fence}, Token: uuid.New()}, time.Minute)[0]), core.RunDead)
+	w.sql("UPDATE timers AS t SET open_from = r.covers_from FROM runs AS r WHERE r.schedule_id = t.schedule_id AND r.scheduled_for = t.last_run AND t.schedule_id = $1", id)
+	r, err := w.service().Redrive(w.ctx, w.tenant, first.Key)
+	w.must(err)
+	w.finish(held(w.start(core.Delivery{Message: core.Message{Key: r.Key, Fence: r.Fence}, Token: uuid.New()}, time.Minute)[0]), core.RunSucceeded)
+	next, err := w.service().Trigger(w.ctx, w.tenant, id, schedules.TriggerOptions{})
+	w.must(err)
+	if !next.CoversFrom.Equal(r.CoversTo) {
+		return fmt.Sprintf("covered intervals: one ends at %s, the next begins at %s", r.CoversTo, next.CoversFrom)
+	}
+	return ""
 }
 
 // triggerSentAgain: a trigger commits, its answer is lost, and the write itself is

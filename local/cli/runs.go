@@ -16,7 +16,7 @@ import (
 )
 
 func newRuns(a *app) *cobra.Command {
-	cmd := group("runs", "Look into what happened", newRunsList(a), newRunsGet(a), newRunsTail(a), newRunsCancel(a))
+	cmd := group("runs", "Look into what happened", newRunsList(a), newRunsGet(a), newRunsTail(a), newRunsCancel(a), newRunsRedrive(a))
 	addJSON(cmd)
 	return cmd
 }

@@ -187,6 +187,19 @@ func (c *Client) Trigger(ctx context.Context, id string, payload json.RawMessage
 	return r, c.do(ctx, http.MethodPost, "/v1/schedules/"+url.PathEscape(id)+"/trigger", in, &r)
 }
 
+// RedriveRun lets a dead run be tried again. It may be sent again.
+func (c *Client) RedriveRun(ctx context.Context, id string) (api.Run, error) {
+	var run api.Run
+	return run, c.do(ctx, http.MethodPost, "/v1/runs/"+url.PathEscape(id)+"/redrive", nil, &run)
+}
+
+// RedriveRuns lets the dead runs be tried again that a filter chooses, and returns
+// one page of them: go on with its NextCursor as the cursor.
+func (c *Client) RedriveRuns(ctx context.Context, in api.RedriveInput) (api.List[api.RedriveItem], error) {
+	var page api.List[api.RedriveItem]
+	return page, c.do(ctx, http.MethodPost, "/v1/runs/redrive", in, &page)
+}
+
 // CancelRun ends a waiting run, or asks a running one to end, and returns it; a
 // refusal of code run_final for one that ended otherwise.
 func (c *Client) CancelRun(ctx context.Context, id string) (api.Run, error) {
