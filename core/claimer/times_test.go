@@ -125,7 +125,7 @@ func TestDeletedTimer(t *testing.T) {
 // A claimer that slept through several slots makes one range row and one run.
 func TestSlotsMissedByAll(t *testing.T) {
 	bubble(t, func(s *stage, out *inbox) {
-		id := s.add("every 1m", time.Minute, nil)
+		id := s.add("every 1m", time.Minute, func(c *core.Schedule) { c.MisfireGrace = 10 * time.Second })
 		s.until(10*time.Minute + 30*time.Second)
 		stop := s.claim(func(c *claimer.Config) { c.Publisher = out })
 		s.until(10*time.Minute + 31*time.Second)

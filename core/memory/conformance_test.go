@@ -48,3 +48,8 @@ func open(*testing.T) storetest.Harness {
 	s := memory.New("local", clock)
 	return storetest.Harness{Store: s, Region: "local", Advance: clock.advance, Alert: s.Alert}
 }
+
+func TestPolicies(t *testing.T) {
+	t.Parallel()
+	storetest.RunPolicies(t, open)
+}

@@ -39,7 +39,7 @@ type stretch struct {
 func newBlock(s *core.Schedule, slots spec.Slots, first, at time.Time) *block {
 	b := &block{s: s, slots: slots, at: at, first: first, spare: core.ReasonMisfire}
 	b.newest = newestDue(s, slots, first, at)
-	b.onTime = !at.After(s.Effective(b.newest).Add(s.MisfireGrace))
+	b.onTime = at.Before(s.Effective(b.newest).Add(s.MisfireGrace))
 	slot := first
 	for n := 0; n < maxStretches && !slot.IsZero() && !slot.After(b.newest); n++ {
 		why, until := judge(s, slots, slot, at)
@@ -174,9 +174,10 @@ func (b *block) skip(first, last time.Time, why core.Reason) {
 // run returns the row of a slot that is to run.
 func (b *block) run(slot time.Time) core.PlannedRow {
 	r := core.PlannedRow{Slot: slot, Cause: core.CauseSchedule, Queue: b.s.Job.Queue, MaxAttempts: b.s.MaxAttempts}
-	merged := b.s.Misfire == core.MisfireRunOnce && !b.single() && !b.parked
-	waited := b.parked && slot.Equal(b.first)
-	if merged || !waited && !(b.onTime && slot.Equal(b.newest)) {
+	// A slot that waited is no misfire; under run_all nobody can tell whether it was
+	// missed as well, and late is late.
+	waited := b.parked && slot.Equal(b.first) && b.s.Misfire != core.MisfireRunAll
+	if !waited && !(b.onTime && slot.Equal(b.newest)) {
 		r.Cause = core.CauseCatchUp
 	}
 	if b.s.CatchUpWithin > 0 {

@@ -38,7 +38,7 @@ var misfires = map[string]policyCase{
 	"run_once, on time":        {now: "09:00:30", rows: []string{"09:00:00 schedule"}, next: "10:00:00", onBusy: core.BusySkip},
 	"run_once, one missed":     {now: "09:30:00", rows: []string{"09:00:00 catch_up"}, next: "10:00:00", onBusy: core.BusySkip},
 	"run_once, many missed":    {now: "12:30:00", rows: []string{"11:00:00 schedule skipped misfire from 09:00:00", "12:00:00 catch_up"}, next: "13:00:00", onBusy: core.BusySkip},
-	"run_once, newest on time": {now: "11:00:10", rows: []string{"10:00:00 schedule skipped misfire from 09:00:00", "11:00:00 catch_up"}, next: "12:00:00", onBusy: core.BusySkip},
+	"run_once, newest on time": {now: "11:00:10", rows: []string{"10:00:00 schedule skipped misfire from 09:00:00", "11:00:00 schedule"}, next: "12:00:00", onBusy: core.BusySkip},
 	"skip, on time": {
 		now: "09:00:30", change: policies("skip", "skip"), rows: []string{"09:00:00 schedule"}, next: "10:00:00", onBusy: core.BusySkip,
 	},
@@ -147,12 +147,12 @@ var limits = map[string]policyCase{
 	},
 	"slot moved forward": {
 		now: "09:40:10", change: exception(core.Exception{Slot: clock("10:00:00"), MoveTo: clock("09:40:00")}),
-		rows: []string{"09:00:00 schedule skipped misfire", "10:00:00 catch_up"}, next: "11:00:00", onBusy: core.BusySkip,
+		rows: []string{"09:00:00 schedule skipped misfire", "10:00:00 schedule"}, next: "11:00:00", onBusy: core.BusySkip,
 	},
 	"pause that ended": {
 		now:    "12:00:10",
 		change: func(s *core.Schedule) { s.Paused, s.Rules.PausedUntil = true, clock("11:30:00") },
-		rows:   []string{"11:00:00 schedule skipped paused from 09:00:00", "12:00:00 catch_up"}, next: "13:00:00", onBusy: core.BusySkip,
+		rows:   []string{"11:00:00 schedule skipped paused from 09:00:00", "12:00:00 schedule"}, next: "13:00:00", onBusy: core.BusySkip,
 	},
 }
 

@@ -31,6 +31,13 @@ func TestConformance(t *testing.T) {
 	}
 }
 
+// TestPolicies plays the policy table at one isolation level: its rules rest on
+// the statements that the suite above holds to both.
+func TestPolicies(t *testing.T) {
+	t.Parallel()
+	storetest.RunPolicies(t, clocked(t, false))
+}
+
 func TestUpkeep(t *testing.T) {
 	t.Parallel()
 	for name, serializable := range map[string]bool{"read_committed": false, "serializable": true} {
