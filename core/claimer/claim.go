@@ -21,7 +21,7 @@ const missDelay = 250 * time.Millisecond
 // next or a look for more is worth while.
 func (c *Claimer) claimUntil(ctx context.Context, next time.Time) {
 	for ctx.Err() == nil && !c.starved() {
-		wait := next.Sub(c.c.Clock.Now())
+		wait := c.left(next)
 		if wait <= 0 {
 			return
 		}

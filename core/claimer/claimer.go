@@ -132,11 +132,31 @@ func (c *Claimer) Run(ctx context.Context) error {
 	return err
 }
 
+// maxGap bounds the time between rounds while they fail.
+const maxGap = 10 * time.Second
+
+// passed reports whether a time has passed since then. A clock that was set back
+// cannot tell: then it has, so that nobody waits for the clock.
+func passed(since, now time.Time, d time.Duration) bool {
+	took := now.Sub(since)
+	return took >= d || took < 0
+}
+
+// left returns how long it is until the next round; none if a clock that was set
+// back makes it longer than it can be.
+func (c *Claimer) left(next time.Time) time.Duration {
+	wait := next.Sub(c.c.Clock.Now())
+	if wait > max(maxGap, c.c.PollEvery) {
+		return 0
+	}
+	return wait
+}
+
 // loop does a round each second and claims timers at their times in between.
 func (c *Claimer) loop(ctx context.Context) error {
 	next := c.c.Clock.Now()
 	for ctx.Err() == nil {
-		if c.c.Clock.Now().Before(next) && !c.starved() {
+		if c.left(next) > 0 && !c.starved() {
 			c.claimUntil(ctx, next)
 			continue
 		}
@@ -167,7 +187,7 @@ func (c *Claimer) pace(err error) time.Time {
 	if c.failed == 1 {
 		c.c.Logger.Error("claimer round", "owner", c.c.Owner, "error", err)
 	}
-	return now.Add(min(c.c.PollEvery<<min(c.failed, 4), 10*time.Second))
+	return now.Add(min(c.c.PollEvery<<min(c.failed, 4), maxGap))
 }
 
 // round does what is due each second: leases, claims of unknown outcome,
@@ -186,8 +206,8 @@ func (c *Claimer) round(ctx context.Context) error {
 	if err := c.resolveAll(ctx); err != nil {
 		return err
 	}
-	wide := changed || now.Sub(c.lastWide) >= c.c.StragglerEvery
-	if changed || c.timers.hungry() || now.Sub(c.lastLoad) >= c.c.PreloadEvery {
+	wide := changed || passed(c.lastWide, now, c.c.StragglerEvery)
+	if changed || c.timers.hungry() || passed(c.lastLoad, now, c.c.PreloadEvery) {
 		err = c.preload(ctx, wide)
 		c.lastLoad = now
 	} else {

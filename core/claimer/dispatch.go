@@ -41,7 +41,7 @@ type dispatcher struct {
 	unserved sync.Map
 
 	mu   sync.Mutex
-	full map[string]time.Time // queues without room, and until when they are left alone
+	full map[string]time.Time // queues without room, and since when they are left alone
 }
 
 func newDispatcher(c Config) *dispatcher {
@@ -148,12 +148,12 @@ func (d *dispatcher) warnUnserved(queue string) {
 func (d *dispatcher) isFull(queue string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	until, ok := d.full[queue]
-	return ok && d.clock.Now().Before(until)
+	since, ok := d.full[queue]
+	return ok && !passed(since, d.clock.Now(), fullPause)
 }
 
 func (d *dispatcher) setFull(queue string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.full[queue] = d.clock.Now().Add(fullPause)
+	d.full[queue] = d.clock.Now()
 }

@@ -88,7 +88,7 @@ func printed(events []policytest.Event, got map[string][]string) string {
 // play returns the history that a cell came to.
 func play(t *testing.T, e *policytest.Event, c policytest.Cell) []string {
 	s := newStage(t)
-	a := &actors{stage: s, e: e, c: c}
+	a := &actors{stage: s, e: e, c: c, takes: policytest.Takes}
 	for _, step := range e.Steps {
 		time.Sleep(time.Until(step.At))
 		synctest.Wait() // what else happens at this time comes first
@@ -108,12 +108,13 @@ func play(t *testing.T, e *policytest.Event, c policytest.Cell) []string {
 // actors are who takes part in an event.
 type actors struct {
 	*stage
-	e    *policytest.Event
-	c    policytest.Cell
-	id   uuid.UUID
-	next *fate  // of the next claim
-	rest func() // ends the claimer
-	work sync.WaitGroup
+	e     *policytest.Event
+	c     policytest.Cell
+	id    uuid.UUID
+	takes time.Duration
+	next  *fate  // of the next claim
+	rest  func() // ends the claimer
+	work  sync.WaitGroup
 }
 
 func (a *actors) do(step policytest.Step) {
@@ -184,11 +185,11 @@ func (a *actors) execute(m core.Message) {
 		time.Sleep(policytest.Takes)
 		o.State, o.Delay = core.RunRetrying, time.Until(job.Until)
 	default:
-		time.Sleep(policytest.Takes)
+		time.Sleep(a.takes)
 	}
 	finished, err := a.db.Finish(context.Background(), []core.Outcome{o})
 	if err == nil && len(finished) == 1 && finished[0].State.Final() && got[0].Awaited {
-		err = a.db.Nudge(context.Background(), []uuid.UUID{a.id})
+		err = a.db.Nudge(context.Background(), []uuid.UUID{got[0].Key.ScheduleID})
 	}
 	if err != nil {
 		a.Error(err)

@@ -44,7 +44,7 @@ func (r *Relay) loop(ctx context.Context, s *sweeper) error {
 	failed := 0
 	for ctx.Err() == nil {
 		now := r.c.Clock.Now()
-		wide := now.Sub(lastWide) >= r.c.StragglerEvery
+		wide := passed(lastWide, now, r.c.StragglerEvery)
 		gap := r.c.PollEvery
 		if queues := r.roomy(); len(queues) > 0 {
 			sctx, cancel := context.WithTimeoutCause(ctx, r.c.Timeout, errors.New("relay round took too long"))

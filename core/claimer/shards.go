@@ -40,7 +40,7 @@ func (s *shardSet) keep(ctx context.Context, now time.Time) (bool, error) {
 	if s.fixed {
 		return s.become(s.c.Shards), nil
 	}
-	if !s.renewed.IsZero() && now.Sub(s.renewed) < s.c.ShardLease/3 {
+	if !s.renewed.IsZero() && !passed(s.renewed, now, s.c.ShardLease/3) {
 		return false, nil
 	}
 	held, owners, err := s.c.Store.RenewShards(ctx, s.c.Owner, s.c.ShardLease)
