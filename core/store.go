@@ -282,6 +282,10 @@ type ScheduleStore interface {
 	// Runs returns a schedule's runs, newest slot first. It looks at ScanLimit of
 	// them at most.
 	Runs(ctx context.Context, tenant, schedule uuid.UUID, q RunQuery) (RunPage, error)
+	// SlotRow returns the first row of a schedule, from a time on, that stands for
+	// slots and not for a run that somebody asked for: slots end in rows in their
+	// order. Nil if there is none, as far as a bounded look finds it.
+	SlotRow(ctx context.Context, tenant, schedule uuid.UUID, from time.Time) (*Run, error)
 	// Run returns one run with its failed attempts; ErrNotFound.
 	Run(ctx context.Context, tenant uuid.UUID, key RunKey) (Run, []Attempt, error)
 }

@@ -93,6 +93,7 @@ func New(c Config) (http.Handler, error) {
 	a.addExceptions()
 	a.addCalendars()
 	a.addPreviews()
+	a.addExplain()
 	a.addHealth()
 	a.addInfo()
 	a.addKeys()

@@ -12,6 +12,7 @@ import (
 
 	"github.com/fencepost/fencepost/core"
 	"github.com/fencepost/fencepost/core/cron"
+	"github.com/fencepost/fencepost/core/plan"
 	"github.com/fencepost/fencepost/core/spec"
 )
 
@@ -53,7 +54,8 @@ type Preview struct {
 type PreviewSlot struct {
 	ScheduledFor time.Time `json:"scheduled_for" doc:"The slot, in UTC."`
 	// StartsAt is nil where there is no schedule yet, whose id decides.
-	StartsAt  *time.Time `json:"starts_at,omitempty" doc:"When its run starts: the slot and the spread of this schedule."`
+	StartsAt  *time.Time `json:"starts_at,omitempty" doc:"When its run starts: the slot and the spread of this schedule, or when an exception says."`
+	Skipped   string     `json:"skipped,omitempty" doc:"Why it will be recorded and not run, as far as is known: exception or blackout." example:"blackout"`
 	Local     string     `json:"local" doc:"The slot on the zone's clocks." example:"2026-03-29T03:00:00+02:00"`
 	UTCOffset string     `json:"utc_offset" doc:"How far these are from UTC." example:"+02:00"`
 	Reason    string     `json:"reason,omitempty" doc:"What a clock change did to the slot." example:"clocks went from 02:00 to 03:00: runs now for 02:30, which did not exist"`
@@ -67,7 +69,7 @@ func NewPreview(s *core.Schedule, parsed spec.Spec, from time.Time, n int) Previ
 		Description: describe(parsed), Hint: parsed.Hint, Next: make([]PreviewSlot, 0, n),
 	}
 	spread := *s
-	spread.Spec = parsed.Text
+	spread.Spec, spread.Paused = parsed.Text, false
 	p.Spread = core.FormatDuration(spread.Spread())
 	if s.ID == uuid.Nil && p.Hint == "" && parsed.FromID {
 		p.Hint = "the id of a schedule decides about its slots here; these are those of one such schedule"
@@ -80,7 +82,9 @@ func NewPreview(s *core.Schedule, parsed spec.Spec, from time.Time, n int) Previ
 		local := at.In(loc)
 		slot := PreviewSlot{ScheduledFor: at.UTC(), Local: local.Format(offsetLayout), UTCOffset: local.Format("-07:00"), Reason: parsed.Explain(at)}
 		if s.ID != uuid.Nil {
-			slot.StartsAt = optional(at.Add(spread.Offset()))
+			slot.StartsAt = optional(spread.Effective(at))
+			why, _ := plan.Judge(&spread, parsed, at, at)
+			slot.Skipped = string(why)
 		}
 		p.Next = append(p.Next, slot)
 	}

@@ -56,6 +56,7 @@ func routes() map[string]route {
 		"POST /v1/schedules/{id}/resume":       {scope: "write", of: "schedule"},
 		"GET /v1/schedules/{id}/runs":          {scope: "read", of: "schedule", lists: "run"},
 		"GET /v1/schedules/{id}/next":          {scope: "read", of: "schedule"},
+		"GET /v1/schedules/{id}/explain":       {scope: "read", of: "schedule", query: "?at=2099-01-05"},
 		"GET /v1/schedules/{id}/exceptions":    {scope: "read", of: "schedule"},
 		"POST /v1/schedules/{id}/exceptions":   {scope: "write", of: "schedule", body: `{"slot":"2099-12-24T00:00:00Z","skip":true}`},
 		"DELETE /v1/schedules/{id}/exceptions": {scope: "write", of: "schedule", query: "?slot=2099-12-24T00:00:00Z"},

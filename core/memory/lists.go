@@ -3,6 +3,7 @@ package memory
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -72,4 +73,24 @@ func (s *Store) Runs(ctx context.Context, tenant, schedule uuid.UUID, q core.Run
 		page.Last = r.Key.Slot
 	}
 	return page, nil
+}
+
+// SlotRow implements core.ScheduleStore.
+func (s *Store) SlotRow(ctx context.Context, tenant, schedule uuid.UUID, from time.Time) (*core.Run, error) {
+	if _, err := s.begin(ctx, "read slot row"); err != nil {
+		return nil, err
+	}
+	defer s.mu.Unlock()
+	var first *core.Run
+	for k, r := range s.runs {
+		if k.ScheduleID != schedule || r.TenantID != tenant || k.Slot.Before(from) || r.Cause != core.CauseSchedule && r.Cause != core.CauseCatchUp {
+			continue
+		}
+		if first == nil || k.Slot.Before(first.Key.Slot) {
+			found := r.Run
+			found.Payload, found.Result = nil, nil
+			first = &found
+		}
+	}
+	return first, nil
 }

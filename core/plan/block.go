@@ -42,7 +42,7 @@ func newBlock(s *core.Schedule, slots spec.Slots, first, at time.Time) *block {
 	b.onTime = at.Before(s.Effective(b.newest).Add(s.MisfireGrace))
 	slot := first
 	for n := 0; n < maxStretches && !slot.IsZero() && !slot.After(b.newest); n++ {
-		why, until := judge(s, slots, slot, at)
+		why, until := Judge(s, slots, slot, at)
 		last := b.newest
 		if !until.IsZero() && !until.After(b.newest) {
 			last = later(slot, slots.Prev(until))

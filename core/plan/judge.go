@@ -7,10 +7,10 @@ import (
 	"github.com/fencepost/fencepost/core/spec"
 )
 
-// judge returns why a slot may not run, as of at, "" if it may, and until when that
+// Judge returns why a slot may not run, as of at, "" if it may, and until when that
 // holds for the slots after it; zero is for all of them. What somebody asked for
 // this very slot goes before what calendars say.
-func judge(s *core.Schedule, slots spec.Slots, slot, at time.Time) (why core.Reason, until time.Time) {
+func Judge(s *core.Schedule, slots spec.Slots, slot, at time.Time) (why core.Reason, until time.Time) {
 	r := &s.Rules
 	if s.Paused && slot.Before(r.PausedUntil) {
 		return core.ReasonPaused, r.PausedUntil
@@ -63,7 +63,7 @@ func NextStart(s *core.Scheduled, slots spec.Slots) time.Time {
 		if slot.IsZero() || !slot.Before(core.Forever) {
 			return time.Time{}
 		}
-		why, until := judge(&s.Schedule, slots, slot, slot)
+		why, until := Judge(&s.Schedule, slots, slot, slot)
 		if why == "" {
 			return later(s.Schedule.Effective(slot), s.Timer.FireAt)
 		}

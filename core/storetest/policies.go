@@ -23,6 +23,7 @@ func policyTests() []test {
 		{"a pause with an end is over by itself", testPauseUntil},
 		{"completed schedules are told when their time is over", testCompleted},
 		{"rules are stored whole", testRules},
+		{"the row of a slot is found between runs that somebody asked for", testSlotRow},
 	}
 }
 
@@ -309,4 +310,38 @@ func testRules(w *world) {
 	w.same("rules", want, w.get(id).Schedule.Rules)
 	w.must(w.Store.Apply(w.ctx, w.tenant, w.planEdit(id, func(s *core.Schedule) { s.Rules = core.Rules{} })))
 	w.same("no rules", core.Rules{}, w.get(id).Schedule.Rules)
+}
+
+func testSlotRow(w *world) {
+	id := w.add(func(s *core.Schedule) { s.Overlap = core.OverlapAllow })
+	find := func(from time.Time) (row core.Run) {
+		w.Helper()
+		got, err := w.Store.SlotRow(w.ctx, w.tenant, id, from)
+		w.must(err)
+		if got != nil {
+			row = *got
+		}
+		return row
+	}
+	w.same("of none", core.Run{}, find(w.now()))
+	began := w.now()
+	for range 3 {
+		_, err := w.ask(id, nil, "")
+		w.must(err)
+		w.Advance(time.Second)
+	}
+	w.Advance(4 * time.Hour)
+	m := w.due(id)
+	w.same("rows", 2, len(w.claim(m)))
+	_, err := w.ask(id, nil, "")
+	w.must(err)
+	missed, run := w.run(core.RunKey{Region: w.Region, ScheduleID: id, Slot: m.Rows[0].Slot}), w.run(core.RunKey{Region: w.Region, ScheduleID: id, Slot: m.Rows[1].Slot})
+	w.same("a range", missed, find(began))
+	w.same("of a slot inside", missed, find(missed.RangeFrom))
+	w.same("of its last slot", missed, find(missed.Key.Slot))
+	w.same("after it", run, find(missed.Key.Slot.Add(time.Microsecond)))
+	w.same("after all", core.Run{}, find(run.Key.Slot.Add(time.Microsecond)))
+	got, err := w.Store.SlotRow(w.ctx, uuid.New(), id, began)
+	w.must(err)
+	w.same("of another tenant", (*core.Run)(nil), got)
 }

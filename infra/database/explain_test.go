@@ -89,6 +89,7 @@ func plans(now time.Time, tenant uuid.UUID, analyzed bool) []struct {
 		{"get_schedule", []string{schedule, "timers_schedule_key", day}, []any{region, tenant, ids[0]}},
 		{"named_schedules", []string{"schedules_name_key", "timers_schedule_key"}, []any{region, tenant, names}},
 		{"list_runs", []string{day}, []any{region, tenant, ids[0], now, 100, now.AddDate(0, 0, -9)}},
+		{"slot_row", []string{day}, []any{region, tenant, ids[0], now.AddDate(0, 0, -9)}},
 		{"filter_runs", []string{day}, []any{region, tenant, ids[0], now.AddDate(0, 0, -9), now, []string{"dead"}, 100}},
 		{"completed", []string{"timers_purge_idx"}, []any{region}},
 		{"overdue", []string{wake, "timers_pkey"}, []any{region, tenant, shards}},

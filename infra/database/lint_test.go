@@ -233,7 +233,7 @@ func TestReads(t *testing.T) {
 	want := map[string]bool{
 		"preload": true, "poll": true, "read_timers": true, "read_claimed": true, "read_finished": true, "get_schedule": true,
 		"list_schedules": true, "named_schedules": true, "filter_schedules": true, "schedules_by_id": true,
-		"filter_runs": true, "overdue": true, "alerts": true, "regions": true, "completed": true, "runs_by_slot": true, "list_runs": true, "get_run": true, "list_attempts": true, "find_key": true, "list_keys": true, "count_schedules": true, "now": true, "day_alive": true, "inspect": true,
+		"filter_runs": true, "slot_row": true, "overdue": true, "alerts": true, "regions": true, "completed": true, "runs_by_slot": true, "list_runs": true, "get_run": true, "list_attempts": true, "find_key": true, "list_keys": true, "count_schedules": true, "now": true, "day_alive": true, "inspect": true,
 		"calendars_of": true, "list_calendars": true, "calendar_users": true,
 	}
 	for name, text := range all {

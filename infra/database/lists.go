@@ -108,6 +108,16 @@ func (d *DB) Runs(ctx context.Context, tenant, schedule uuid.UUID, q core.RunQue
 	return page, nil
 }
 
+// SlotRow implements core.ScheduleStore.
+func (d *DB) SlotRow(ctx context.Context, tenant, schedule uuid.UUID, from time.Time) (*core.Run, error) {
+	rows, err := query[runRow](ctx, d, "slot_row", d.region, pgID(tenant), pgID(schedule), from)
+	if err != nil || len(rows) == 0 {
+		return nil, err
+	}
+	run := d.run(rows[0])
+	return &run, nil
+}
+
 func (d *DB) filterRuns(ctx context.Context, tenant, schedule uuid.UUID, q core.RunQuery) (core.RunPage, error) {
 	type row struct {
 		ScheduledFor time.Time

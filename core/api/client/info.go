@@ -29,5 +29,16 @@ func (c *Client) Next(ctx context.Context, id string, n int) (api.Preview, error
 	return p, c.do(ctx, http.MethodGet, "/v1/schedules/"+url.PathEscape(id)+"/next?n="+strconv.Itoa(n), nil, &p)
 }
 
+// Explain tells what became of a schedule's slots around a time, and why: an
+// instant, or a time on the clocks of its zone; empty is now.
+func (c *Client) Explain(ctx context.Context, id, at string) (api.Explanation, error) {
+	var e api.Explanation
+	path := "/v1/schedules/" + url.PathEscape(id) + "/explain"
+	if at != "" {
+		path += "?at=" + url.QueryEscape(at)
+	}
+	return e, c.do(ctx, http.MethodGet, path, nil, &e)
+}
+
 // URL returns the address of the API, for messages.
 func (c *Client) URL() string { return c.base }
