@@ -24,7 +24,7 @@ var wallLayouts = [...]string{"2006-01-02T15:04:05", "2006-01-02T15:04", "2006-0
 // empty text is now. A wall time that a clock change skipped is read as if the
 // clocks had not changed; of one that came twice the first is meant.
 func ParseAt(text, zone string, now time.Time) (At, error) {
-	loc, err := cron.LoadLocation(zone)
+	loc, err := Zone(zone)
 	switch {
 	case err != nil:
 		return At{}, fmt.Errorf("load the time zone: %w", err)
@@ -44,6 +44,9 @@ func ParseAt(text, zone string, now time.Time) (At, error) {
 	}
 	return At{}, core.Invalid("at", `must be a time such as "2026-03-29T01:00:00Z", or "2026-03-29T02:30" on the clocks of the schedule's zone`)
 }
+
+// Zone returns the clocks of an IANA zone; the empty name is UTC.
+func Zone(name string) (*time.Location, error) { return cron.LoadLocation(name) }
 
 // bounded refuses times that no slot can have.
 func bounded(at At) (At, error) {

@@ -78,7 +78,7 @@ func (f *Facts) ofSkip(s *Slot) string {
 // misfire explains a slot that nobody claimed in its time.
 func (f *Facts) misfire(s *Slot) string {
 	text := fmt.Sprintf("nobody claimed it in its time, misfire_grace %s included", core.FormatDuration(f.Cur.Schedule.MisfireGrace))
-	if n := f.Next; n != nil && n.State != core.RunSkipped && n.CreatedAt.Equal(s.Run.CreatedAt) {
+	if n := f.Next; f.Cur.Schedule.Misfire == core.MisfireRunOnce && n != nil && n.State != core.RunSkipped && n.CreatedAt.Equal(s.Run.CreatedAt) {
 		s.Other = n
 		return text + fmt.Sprintf("; the run of %s, which %s, stands in for it", f.clock(n.Key.Slot), stateWords(n.State))
 	}

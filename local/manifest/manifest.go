@@ -34,6 +34,9 @@ type File struct {
 	Items []Item
 	// Calendars are what the schedules may name; their bodies have no name.
 	Calendars []Item
+	// Simulation is what fencepost simulate plays, nil if there is none: its body
+	// is the section simulate. Applying a file leaves it out of account.
+	Simulation *Item
 }
 
 // Item is one schedule of a file.
@@ -47,10 +50,14 @@ type Item struct {
 }
 
 // Where returns the line and column of a field, named as the API does, such as
-// job.http.url; of what it would be in, if the file does not have it.
+// job.http.url or calendars[0]; of what it would be in, if the file does not have it.
 func (i *Item) Where(field string) (line, column int) {
 	line, column = i.Line, i.Column
 	for at := i.root; at != nil; {
+		if item, rest := at.item(field); item != nil {
+			line, column, at, field = item.line, item.column, item, rest
+			continue
+		}
 		m := at.holding(field)
 		if m == nil {
 			break
@@ -152,8 +159,10 @@ func (b *builder) file(root *value) *File {
 		case "calendars":
 			calendars = m.value
 			b.is(sequence, m, "a list")
+		case "simulate":
+			file.Simulation = b.simulation(m)
 		default:
-			b.at(m.line, m.column, m.name, "is not a field here; there are set, defaults, calendars and schedules")
+			b.at(m.line, m.column, m.name, "is not a field here; there are set, defaults, calendars, schedules and simulate")
 		}
 	}
 	if list == nil && calendars == nil {
@@ -169,6 +178,18 @@ func (b *builder) file(root *value) *File {
 		b.own(&file.Items[i], file.Set)
 	}
 	return file
+}
+
+// simulation returns the section simulate.
+func (b *builder) simulation(m member) *Item {
+	item := &Item{Line: m.line, Column: m.column, root: m.value}
+	var ok bool
+	if b.is(mapping, m, "a mapping") {
+		if item.Body, ok = m.value.append(nil, MaxScheduleBytes); !ok {
+			b.at(m.line, m.column, m.name, fmt.Sprintf("is larger than %d KiB", MaxScheduleBytes>>10))
+		}
+	}
+	return item
 }
 
 // own labels a schedule with the set of its file.

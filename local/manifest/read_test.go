@@ -138,7 +138,7 @@ func TestFaults(t *testing.T) {
 		"schedules: {a: b}\n":                    "1:1: schedules: must be a list",
 		one + "---\n" + one:                      "3:1: the file has a second document; put each into a file of its own",
 		one + "---\n":                            "3:1: the file has a second document; put each into a file of its own",
-		one + "sets: a\n":                        "3:1: sets: is not a field here; there are set, defaults, calendars and schedules",
+		one + "sets: a\n":                        "3:1: sets: is not a field here; there are set, defaults, calendars, schedules and simulate",
 		one + "set: 5\n":                         "3:1: set: must be a name of letters, digits, dots, dashes and underscores, at most 63",
 		one + "set: a b\n":                       "3:1: set: must be a name of letters, digits, dots, dashes and underscores, at most 63",
 		one + "set: [a]\n":                       "3:1: set: must be a name of letters, digits, dots, dashes and underscores, at most 63",

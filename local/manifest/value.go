@@ -3,6 +3,7 @@ package manifest
 import (
 	"bytes"
 	"encoding/json"
+	"strconv"
 	"strings"
 )
 
@@ -50,6 +51,17 @@ func (v *value) holding(field string) *member {
 		}
 	}
 	return nil
+}
+
+// item returns the item of a list that a field begins with, such as [2].name, and
+// the rest of the field; nil if there is none.
+func (v *value) item(field string) (*value, string) {
+	index, rest, ok := strings.Cut(strings.TrimPrefix(field, "["), "]")
+	n, err := strconv.Atoi(index)
+	if !strings.HasPrefix(field, "[") || !ok || err != nil || n < 0 || n >= len(v.items) {
+		return nil, ""
+	}
+	return v.items[n], strings.TrimPrefix(rest, ".")
 }
 
 // merge returns over with the members of base that it does not have, in mappings
