@@ -61,7 +61,7 @@ created deploy
 0 created, 0 replaced, 1 unchanged, 0 refused
 `, "")
 	wrong := write(t, dir, "wrong.yaml", strings.Replace(strings.Replace(frozen, "2027-01-02", "soon", 1), "[freeze]", "[freeze, frost]", 1))
-	says(t, s.run("apply", "-f", wrong), 1, wrong+`:4:5: freeze: ranges[0].to: must be a date such as 2027-01-02, or 2027-01-02T06:00 on the zone's clocks
+	says(t, s.run("apply", "-f", wrong), 1, wrong+`:6:9: freeze: ranges[0].to: must be a date such as 2027-01-02, or 2027-01-02T06:00 on the zone's clocks
 `+wrong+`:14:25: deploy: calendars[1]: is neither a calendar of yours nor one of these files
 `, "fencepost: nothing was applied: 2 schedules and calendars were refused\n")
 }
