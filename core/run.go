@@ -59,6 +59,18 @@ const (
 	ReasonReplaced  Reason = "replaced"      // canceled: a newer slot came under cancel_previous
 )
 
+// nominal returns the slot that a run is of: the key of a backfill's run is some
+// microseconds behind it.
+func nominal(key RunKey, cause Cause) time.Time {
+	if cause == CauseBackfill {
+		return key.Slot.Truncate(time.Millisecond)
+	}
+	return key.Slot
+}
+
+// ScheduledFor returns the slot, which is not always the key's.
+func (r *Run) ScheduledFor() time.Time { return nominal(r.Key, r.Cause) }
+
 // Run is what happened for a slot.
 type Run struct {
 	Key      RunKey

@@ -225,6 +225,7 @@ type NewSchedule struct {
 // caller's credential and finds nothing of another tenant.
 type ScheduleStore interface {
 	CalendarStore
+	BackfillStore
 	// Now returns the database's time.
 	Now(ctx context.Context) (time.Time, error)
 	// Create stores a schedule with its timer: first fire time nextAt, settled

@@ -22,6 +22,9 @@ type Execution struct {
 	CoversTo   time.Time
 }
 
+// ScheduledFor returns the slot that the run is of, which is not always its key's.
+func (e *Execution) ScheduledFor() time.Time { return nominal(e.Key, e.Cause) }
+
 // Target executes jobs of one queue. Implementations are safe for concurrent
 // use.
 type Target interface {

@@ -92,6 +92,7 @@ func New(c Config) (http.Handler, error) {
 	a.addLists()
 	a.addExceptions()
 	a.addCalendars()
+	a.addBackfills()
 	a.addPreviews()
 	a.addExplain()
 	a.addHealth()

@@ -234,7 +234,7 @@ type Run struct {
 
 func showRun(r core.Run) Run {
 	return Run{
-		ID: r.Key.ID(), ScheduleID: r.Key.ScheduleID.String(), ScheduledFor: r.Key.Slot.UTC(),
+		ID: r.Key.ID(), ScheduleID: r.Key.ScheduleID.String(), ScheduledFor: r.ScheduledFor().UTC(),
 		State: string(r.State), Cause: string(r.Cause), Reason: string(r.Reason),
 		RangeFrom: optional(r.RangeFrom), RangeCount: r.RangeCount, Queue: r.Queue,
 		Attempt: r.Attempt, MaxAttempts: r.MaxAttempts, Fence: r.Fence, ScheduleVersion: r.Version,

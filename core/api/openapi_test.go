@@ -115,6 +115,7 @@ func TestHeadersAreDescribed(t *testing.T) {
 		"post /v1/schedules/{id}/pause":        changed,
 		"post /v1/schedules/{id}/resume":       changed,
 		"post /v1/schedules/{id}/trigger":      "202 Idempotency-Replayed, 202 Location, Idempotency-Key",
+		"post /v1/schedules/{id}/backfill":     "202 Idempotency-Replayed, 202 Location, Idempotency-Key",
 		"get /v1/schedules/{id}/exceptions":    "200 ETag",
 		"post /v1/schedules/{id}/exceptions":   changed,
 		"delete /v1/schedules/{id}/exceptions": changed,

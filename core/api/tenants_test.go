@@ -40,6 +40,7 @@ const (
 	newSchedule = `{"name":"NEW","spec":"@daily","job":{"queue":"test"}}`
 	newKey      = `{"name":"NEW","scopes":["read"]}`
 	wholePut    = `{"spec":"@daily","job":{"queue":"test"}}`
+	twoDays     = `{"from":"2026-01-01T00:00:00Z","to":"2026-01-03T00:00:00Z","rerun":true}`
 )
 
 // routes has every route of the API. A new one must be added here, and is held
@@ -68,6 +69,10 @@ func routes() map[string]route {
 		"GET /v1/calendars/{name}":             {scope: "read", of: "calendar"},
 		"PUT /v1/calendars/{name}":             {scope: "write", of: "calendar", own: true, body: `{"note":"NEW"}`},
 		"DELETE /v1/calendars/{name}":          {scope: "write", of: "calendar"},
+		"POST /v1/schedules/{id}/backfill":     {scope: "write", of: "schedule", body: twoDays},
+		"GET /v1/schedules/{id}/backfills":     {scope: "read", of: "schedule", lists: "backfill"},
+		"GET /v1/backfills/{id}":               {scope: "read", of: "backfill"},
+		"POST /v1/backfills/{id}/cancel":       {scope: "write", of: "backfill"},
 		"GET /v1/runs/{id}":                    {scope: "read", of: "run"},
 		"POST /v1/keys":                        {scope: "admin", body: newKey},
 		"GET /v1/keys":                         {scope: "admin", lists: "key"},
@@ -93,14 +98,15 @@ func (s *server) make() things {
 	key := want[api.CreatedKey](s, s.send("POST", "/v1/keys", newKey), 201)
 	name := "of-" + uuid.NewString()
 	want[api.CalendarResult](s, s.send("PUT", "/v1/calendars/"+name, `{"dates":["2099-12-25"]}`), 201)
-	return things{"schedule": made.ID, "name": made.Name, "run": run.ID, "key": key.ID, "calendar": name}
+	fill := want[api.BackfillPlan](s, s.send("POST", "/v1/schedules/"+made.ID+"/backfill", twoDays), 202)
+	return things{"schedule": made.ID, "name": made.Name, "run": run.ID, "key": key.ID, "calendar": name, "backfill": fill.Backfill.ID}
 }
 
 // nobodys are things in the form of those that exist.
 func nobodys() things {
 	id := uuid.Must(uuid.NewV7())
 	key := core.RunKey{Region: region, ScheduleID: id, Slot: time.Date(2027, 1, 5, 9, 0, 0, 1000, time.UTC)}
-	return things{"schedule": id.String(), "name": "of " + uuid.NewString(), "run": key.ID(), "key": "key_" + strings.ReplaceAll(id.String(), "-", "")[16:], "calendar": "of-" + uuid.NewString()}
+	return things{"schedule": id.String(), "name": "of " + uuid.NewString(), "run": key.ID(), "key": "key_" + strings.ReplaceAll(id.String(), "-", "")[16:], "calendar": "of-" + uuid.NewString(), "backfill": uuid.NewString()}
 }
 
 var parameter = regexp.MustCompile(`\{\w+\}`)

@@ -24,6 +24,7 @@ type Store interface {
 	core.TimerStore
 	core.SweepStore
 	core.LeaseStore
+	core.BackfillQueue
 }
 
 // Config tunes a claimer. Store, Clock and Owner are required; the zero value
@@ -93,6 +94,7 @@ type Claimer struct {
 	clock  *databaseClock
 	out    *dispatcher
 	sweeps *sweeper
+	fills  *backfiller
 	// unknown are the claims whose outcome is still to be learned.
 	unknown backlog
 
@@ -112,7 +114,7 @@ func New(c Config) (*Claimer, error) {
 	out := newDispatcher(c)
 	return &Claimer{
 		c: c, timers: newTimers(c.Held), shards: newShardSet(c), clock: &databaseClock{clock: c.Clock}, out: out,
-		sweeps: newSweeper(c, out),
+		sweeps: newSweeper(c, out), fills: &backfiller{c: c, out: out},
 	}, nil
 }
 
@@ -125,7 +127,10 @@ func (c *Claimer) Run(ctx context.Context) error {
 	defer stop()
 	var out errgroup.Group
 	out.Go(func() error { return c.out.run(dispatch) })
-	err := c.loop(ctx)
+	var work errgroup.Group
+	work.Go(func() error { return c.loop(ctx) })
+	work.Go(func() error { return c.fills.run(ctx) })
+	err := work.Wait()
 	stop()
 	err = errors.Join(err, out.Wait())
 	c.shards.release(context.WithoutCancel(ctx))
@@ -202,6 +207,8 @@ func (c *Claimer) round(ctx context.Context) error {
 	}
 	if changed {
 		c.timers.keepOnly(c.shards.has)
+		held := c.shards.list()
+		c.fills.shards.Store(&held)
 	}
 	if err := c.resolveAll(ctx); err != nil {
 		return err

@@ -153,6 +153,8 @@ func (s *store) Sweep(context.Context, core.SweepOptions) ([]core.Swept, time.Ti
 	return nil, time.Now(), nil
 }
 
+func (s *store) DueBackfills(context.Context, []int16) ([]core.DueBackfill, error) { return nil, nil }
+
 // published counts how often each run was published.
 type published struct {
 	mu   sync.Mutex

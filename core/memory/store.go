@@ -31,6 +31,7 @@ type Store struct {
 	schedules map[uuid.UUID]*schedule
 	timers    map[uuid.UUID]*timer // by schedule
 	runs      map[core.RunKey]*run
+	backfills map[uuid.UUID]*backfill
 	leases    map[int16]shardLease
 	claimers  map[string]time.Time // when each registration ends
 	keys      map[[32]byte]core.APIKey
@@ -82,7 +83,7 @@ type shardLease struct {
 func New(region string, clock core.Clock) *Store {
 	return &Store{
 		Jitter: func() float64 { return 0.5 }, region: region, clock: clock,
-		schedules: map[uuid.UUID]*schedule{}, timers: map[uuid.UUID]*timer{}, runs: map[core.RunKey]*run{},
+		schedules: map[uuid.UUID]*schedule{}, timers: map[uuid.UUID]*timer{}, runs: map[core.RunKey]*run{}, backfills: map[uuid.UUID]*backfill{},
 		leases: map[int16]shardLease{}, claimers: map[string]time.Time{}, keys: map[[32]byte]core.APIKey{},
 		alerts: map[uuid.UUID]core.Alert{}, reserved: map[reservedKey]*core.Reservation{}, days: map[time.Time]bool{},
 		calendars: map[calendarKey]core.Calendar{},

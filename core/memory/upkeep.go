@@ -5,6 +5,8 @@ import (
 	"maps"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/fencepost/fencepost/core"
 )
 
@@ -36,6 +38,9 @@ func (s *Store) DropExpired(ctx context.Context, keep time.Duration) (int, error
 	}
 	defer s.mu.Unlock()
 	cutoff := now.Add(-keep)
+	maps.DeleteFunc(s.backfills, func(_ uuid.UUID, b *backfill) bool {
+		return !b.FinishedAt.IsZero() && b.FinishedAt.Before(cutoff)
+	})
 	s.handOver(cutoff)
 	alive := map[time.Time]bool{}
 	for k, r := range s.runs {

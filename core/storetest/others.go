@@ -19,6 +19,7 @@ func upkeepTests() []test {
 	return []test{
 		{"history goes when it is old, except what is alive", testExpiry},
 		{"the interval of an expired run stays open", testExpiredInterval},
+		{"backfills go when they ended long ago", testExpiredBackfills},
 		{"partitions are made, again and again", testPartitions},
 	}
 }

@@ -16,6 +16,7 @@ type Store interface {
 	core.TimerStore
 	core.SweepStore
 	core.LeaseStore
+	core.BackfillQueue
 	core.RunStore
 	core.ScheduleStore
 	core.KeyStore
@@ -45,7 +46,7 @@ type Open func(t *testing.T) Harness
 // subtest opens a store; those of one database may share it by their regions.
 func Run(t *testing.T, open Open) {
 	for _, group := range [][]test{
-		lookTests(), claimTests(), runTests(), sweepTests(), leaseTests(), scheduleTests(), manyTests(), editTests(), keyTests(), manualTests(), policyTests(), calendarTests(), retryTests(), redriveTests(),
+		lookTests(), claimTests(), runTests(), sweepTests(), leaseTests(), scheduleTests(), manyTests(), editTests(), keyTests(), manualTests(), policyTests(), calendarTests(), retryTests(), redriveTests(), backfillTests(),
 		pageTests(), otherTests(),
 	} {
 		run(t, open, group)

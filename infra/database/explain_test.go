@@ -111,6 +111,15 @@ func plans(now time.Time, tenant uuid.UUID, analyzed bool) []struct {
 		{"list_keys", []string{keys}, []any{region, tenant, now, "key_0", 100}},
 		{"revoke_key", []string{oneKey}, []any{region, tenant, "key_0"}},
 		{"trigger", []string{schedule, "timers_schedule_key", day}, []any{region, tenant, ids[0], int64(1), now, []byte{1}, "{}", nil}},
+		{"get_backfill", []string{"backfills_(pkey|schedule_idx)"}, []any{region, tenant, ids[0]}},
+		{"list_backfills", []string{"backfills_(schedule_idx|pkey)"}, []any{region, tenant, ids[0]}},
+		{"due_backfills", []string{"backfills_wake_idx"}, []any{region, shards}},
+		{"advance_backfill", []string{"backfills_(pkey|schedule_idx)", schedule, "timers_schedule_key"}, []any{
+			region, ids[0], int64(1), "running", 1, slots[:2], 0, 0, 0, slots[:2], slots[:2], false, time.Second, nil,
+		}},
+		{"cancel_backfill", []string{"backfills_(pkey|schedule_idx)"}, []any{region, tenant, ids[0]}},
+		{"slot_states", []string{day}, []any{region, tenant, ids[0], slots[:100]}},
+		{"drop_backfills", []string{"backfills_finished_idx"}, []any{region, now}},
 		{"redrive", []string{schedule, "timers_schedule_key", day}, []any{region, tenant, ids[0], now, int64(1), nil}},
 		{"cancel_run", []string{day}, []any{region, tenant, ids[0], now}},
 	}

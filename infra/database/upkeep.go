@@ -121,6 +121,13 @@ func (d *DB) partitions(ctx context.Context) ([]partition, time.Time, error) {
 // DropExpired implements core.UpkeepStore. A day in which a run is still alive
 // stays for another day.
 func (d *DB) DropExpired(ctx context.Context, keep time.Duration) (int, error) {
+	now, err := d.Now(ctx)
+	if err != nil {
+		return 0, err
+	}
+	if err := d.exec(ctx, "drop_backfills", d.region, now.Add(-keep)); err != nil {
+		return 0, err
+	}
 	if d.cockroach {
 		return 0, nil
 	}

@@ -132,7 +132,7 @@ func environ(base map[string]string, j job, e core.Execution) []string {
 	}
 	set("FENCEPOST_RUN_ID", e.Key.ID())
 	set("FENCEPOST_SCHEDULE_ID", e.Key.ScheduleID.String())
-	set("FENCEPOST_SCHEDULED_FOR", e.Key.Slot.UTC().Format(time.RFC3339Nano))
+	set("FENCEPOST_SCHEDULED_FOR", e.ScheduledFor().UTC().Format(time.RFC3339Nano))
 	set("FENCEPOST_ATTEMPT", strconv.Itoa(e.Attempt))
 	set("FENCEPOST_FENCE", strconv.FormatInt(e.Fence, 10))
 	return env

@@ -153,7 +153,7 @@ func newRequest(ctx context.Context, c call, e core.Execution) (*http.Request, e
 	env := envelope{
 		RunID:        e.Key.ID(),
 		ScheduleID:   e.Key.ScheduleID.String(),
-		ScheduledFor: e.Key.Slot.UTC().Format(time.RFC3339Nano),
+		ScheduledFor: e.ScheduledFor().UTC().Format(time.RFC3339Nano),
 		Attempt:      e.Attempt,
 		Fence:        e.Fence,
 	}

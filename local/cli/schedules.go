@@ -26,7 +26,7 @@ func newSchedules(a *app) *cobra.Command {
 		newSchedulesPause(a),
 		newSchedulesResume(a),
 		newSchedulesDelete(a),
-		newSchedulesTrigger(a),
+		newSchedulesTrigger(a), newSchedulesBackfill(a),
 	)
 	addJSON(cmd)
 	return cmd

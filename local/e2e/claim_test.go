@@ -134,8 +134,8 @@ func finishAll(w *world, held map[core.RunKey]core.Started) []core.Finished {
 	return got
 }
 
-// A schedule of a minute was left alone for 10 minutes and 30 seconds: one run
-// catches up, on the newest of the missed slots, and one row tells of the rest.
+// A schedule of a minute was left alone for 10 minutes and 30 seconds: one run, which is
+// on time, is on the newest of the slots, and one row tells of the rest.
 func TestOverdueSchedule(t *testing.T) {
 	t.Parallel()
 	eachLevel(t, func(w *world) {
@@ -155,7 +155,7 @@ func TestOverdueSchedule(t *testing.T) {
 		}
 		want := []run{
 			{ScheduleID: id, ScheduledFor: newest.Add(-time.Minute), State: "skipped", Cause: "schedule", Reason: "misfire", RangeFrom: &oldest, RangeCount: 10},
-			{ScheduleID: id, ScheduledFor: newest, State: "succeeded", Cause: "catch_up", Attempt: 1},
+			{ScheduleID: id, ScheduledFor: newest, State: "succeeded", Cause: "schedule", Attempt: 1},
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			w.Errorf("runs: %s", diff)

@@ -188,5 +188,5 @@ func (p *process) print(r executor.Report) {
 	}
 	e := r.Execution
 	fmt.Fprintf(p.c.Out, "%s  %s  %s  slot %s  attempt %d  took %s\n", p.clock.Now().UTC().Format(time.TimeOnly), terminal.Printable(e.Name), terminal.Printable(what),
-		e.Key.Slot.Format(time.RFC3339), e.Attempt, r.Took.Round(time.Millisecond))
+		e.ScheduledFor().Format(time.RFC3339), e.Attempt, r.Took.Round(time.Millisecond))
 }

@@ -200,6 +200,35 @@ func (c *Client) RedriveRuns(ctx context.Context, in api.RedriveInput) (api.List
 	return page, c.do(ctx, http.MethodPost, "/v1/runs/redrive", in, &page)
 }
 
+// Backfill runs past slots of a schedule, or says what it would.
+func (c *Client) Backfill(ctx context.Context, schedule string, in api.BackfillInput) (api.BackfillPlan, error) {
+	var plan api.BackfillPlan
+	return plan, c.do(ctx, http.MethodPost, "/v1/schedules/"+url.PathEscape(schedule)+"/backfill", in, &plan)
+}
+
+// GetBackfill returns one backfill.
+func (c *Client) GetBackfill(ctx context.Context, id string) (api.Backfill, error) {
+	var b api.Backfill
+	return b, c.do(ctx, http.MethodGet, "/v1/backfills/"+url.PathEscape(id), nil, &b)
+}
+
+// Backfills returns the newest 100 backfills of a schedule.
+func (c *Client) Backfills(ctx context.Context, schedule string) (api.List[api.Backfill], error) {
+	var all api.List[api.Backfill]
+	return all, c.do(ctx, http.MethodGet, "/v1/schedules/"+url.PathEscape(schedule)+"/backfills", nil, &all)
+}
+
+// CancelBackfill lets a backfill make no more runs, and cancels those that are alive
+// if runs is set. It may be sent again.
+func (c *Client) CancelBackfill(ctx context.Context, id string, runs bool) (api.Backfill, error) {
+	var b api.Backfill
+	var body any
+	if runs {
+		body = map[string]bool{"cancel_runs": true}
+	}
+	return b, c.do(ctx, http.MethodPost, "/v1/backfills/"+url.PathEscape(id)+"/cancel", body, &b)
+}
+
 // CancelRun ends a waiting run, or asks a running one to end, and returns it; a
 // refusal of code run_final for one that ended otherwise.
 func (c *Client) CancelRun(ctx context.Context, id string) (api.Run, error) {

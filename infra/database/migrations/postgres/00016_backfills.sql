@@ -1,0 +1,38 @@
+-- +goose Up
+CREATE TABLE backfills (
+  region      TEXT NOT NULL,
+  id          UUID NOT NULL,
+  tenant_id   UUID NOT NULL,
+  schedule_id UUID NOT NULL,
+  shard       INT2 NOT NULL,
+  from_slot   TIMESTAMPTZ NOT NULL,
+  to_slot     TIMESTAMPTZ NOT NULL,
+  descending  BOOL NOT NULL,
+  rerun       BOOL NOT NULL,
+  concurrency INT4 NOT NULL,
+  payload     JSONB NULL,
+  state       TEXT NOT NULL,
+  total       INT4 NOT NULL,
+  admitted    INT4 NOT NULL,
+  succeeded   INT4 NOT NULL,
+  dead        INT4 NOT NULL,
+  canceled    INT4 NOT NULL,
+  live        TIMESTAMPTZ[] NOT NULL,
+  wake_at     TIMESTAMPTZ NULL,
+  fence       INT8 NOT NULL,
+  created_at  TIMESTAMPTZ NOT NULL,
+  finished_at TIMESTAMPTZ NULL,
+  CONSTRAINT backfills_pkey PRIMARY KEY (region, id),
+  CONSTRAINT backfills_state_ck CHECK (state IN ('running', 'finished', 'canceled'))
+);
+CREATE INDEX backfills_wake_idx ON backfills (region, shard, wake_at) WHERE wake_at IS NOT NULL;
+CREATE INDEX backfills_schedule_idx ON backfills (region, schedule_id, id);
+CREATE INDEX backfills_finished_idx ON backfills (region, finished_at) WHERE finished_at IS NOT NULL;
+-- The keys of a backfill's runs in their order, apart from what changes.
+CREATE TABLE backfill_slots (
+  region      TEXT NOT NULL,
+  id          UUID NOT NULL,
+  keys        TIMESTAMPTZ[] NOT NULL,
+  covers_from TIMESTAMPTZ[] NOT NULL,
+  CONSTRAINT backfill_slots_pkey PRIMARY KEY (region, id)
+);
