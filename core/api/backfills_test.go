@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -82,6 +83,10 @@ func TestBackfill(t *testing.T) {
 		}
 		if diff := cmp.Diff(slots, got); diff != "" || first.Slots[0].RunID != runs.Items[0].ID {
 			s.Errorf("runs: %s", diff)
+		}
+		told := want[api.Explanation](s, s.send("GET", path+"/explain?at=2026-03-29T09:00", nil), 200)
+		if b := told.Before; b == nil || b.Verdict != "before_creation" || !strings.Contains(b.Sentence, "a backfill ran it, whose run succeeded") {
+			s.Errorf("%+v", told.Before)
 		}
 		if p := problem(s, s.send("POST", path+"/backfill", ask(``)), 422); p.Field != "from" {
 			s.Errorf("all of them succeeded: %+v", p)

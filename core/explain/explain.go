@@ -39,6 +39,9 @@ type Facts struct {
 	// Row is the first row of a slot at or after Slot, Next the one after it, and
 	// Before the last run that was admitted before; nil if there is none.
 	Row, Next, Before *core.Run
+	// Filled is the state of the newest run that a backfill made of the slot; empty
+	// if there is none.
+	Filled core.RunState
 }
 
 // Slot is what became of a slot and why.
@@ -72,6 +75,9 @@ func Judge(f Facts) Slot {
 		f.toCome(&s)
 	default:
 		f.withoutRow(&s)
+	}
+	if f.Filled != "" {
+		s.Sentence += "; a backfill ran it, whose run " + stateWords(f.Filled)
 	}
 	if s.ClockChange != "" {
 		s.Sentence += "; " + s.ClockChange

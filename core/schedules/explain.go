@@ -61,10 +61,21 @@ func (s *Service) Explain(ctx context.Context, tenant, id uuid.UUID, at string) 
 func (s *Service) facts(ctx context.Context, cur *core.Scheduled, slots spec.Spec, slot time.Time) (explain.Facts, error) {
 	f := explain.Facts{Cur: cur, Slots: slots, Slot: slot}
 	tenant, id := cur.Schedule.TenantID, cur.Schedule.ID
-	var err error
 	if !slot.After(cur.Timer.Done) {
-		if f.Row, err = s.store.SlotRow(ctx, tenant, id, slot); err != nil {
+		row, err := s.store.SlotRow(ctx, tenant, id, slot)
+		if err != nil {
 			return f, err
+		}
+		f.Row = row
+	}
+	there, err := s.store.SlotStates(ctx, tenant, id, []time.Time{slot})
+	if err != nil {
+		return f, err
+	}
+	var newest time.Time
+	for _, r := range there {
+		if r.Cause == core.CauseBackfill && r.Key.After(newest) {
+			newest, f.Filled = r.Key, r.State
 		}
 	}
 	first := slot
