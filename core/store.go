@@ -146,8 +146,11 @@ type SweepOptions struct {
 	// somebody else publishes.
 	Queues []string
 	// LostIn are the shards whose running runs are taken too when their lease
-	// ended, and whose retrying runs when they are due.
+	// ended, whose retrying runs when they are due, and whose dead ones to be told of.
 	LostIn []int16
+	// TellDead is how long a dead run that the sweep returns may take to be told of
+	// before it is returned again. Zero says that nobody is told.
+	TellDead time.Duration
 }
 
 // Backoff is exponential with equal jitter: half of the delay is fixed, half is
@@ -162,7 +165,7 @@ type Swept struct {
 	Key   RunKey
 	Shard int16
 	Fence int64
-	State RunState // queued runs are to be published
+	State RunState // queued runs are to be published, and dead ones told of
 	From  RunState
 	Queue string
 }
@@ -171,8 +174,12 @@ type Swept struct {
 type SweepStore interface {
 	// Sweep takes runs whose wake_at has passed, at most 64 of a shard: queued
 	// ones for publishing again (same fence), running ones as lost, retrying
-	// ones as due. It also returns the database's time.
+	// ones as due, dead ones to be told of until Settle. It also returns the
+	// database's time.
 	Sweep(ctx context.Context, o SweepOptions) ([]Swept, time.Time, error)
+	// Settle says that somebody was told of these dead runs. It does nothing to runs
+	// under another fence; sent again it changes nothing.
+	Settle(ctx context.Context, hs []Held) error
 }
 
 // LeaseStore shares the shards among claimers. The leases are a courtesy that

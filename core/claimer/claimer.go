@@ -39,6 +39,9 @@ type Config struct {
 	Publisher core.Publisher
 	// Queues are the queues that Publisher serves.
 	Queues []string
+	// DeadLetters is the queue of Publisher that is told of each dead run, at least
+	// once: the message names the run as any message does. Empty tells nobody.
+	DeadLetters string
 	// Shards fixes the shards, all of them held without a lease. Nil shares
 	// them with the other claimers.
 	Shards []int16
@@ -93,6 +96,7 @@ type Claimer struct {
 	shards *shardSet
 	clock  *databaseClock
 	out    *dispatcher
+	dead   *deadLetters
 	sweeps *sweeper
 	fills  *backfiller
 	// unknown are the claims whose outcome is still to be learned.
@@ -110,11 +114,14 @@ func New(c Config) (*Claimer, error) {
 	if c.Store == nil || c.Clock == nil || c.Owner == "" {
 		return nil, errors.New("claimer: store, clock and owner are required")
 	}
+	if c.DeadLetters != "" && c.Publisher == nil {
+		return nil, errors.New("claimer: dead letters need a publisher")
+	}
 	c = c.withDefaults()
-	out := newDispatcher(c)
+	out, dead := newDispatcher(c), newDeadLetters(c)
 	return &Claimer{
-		c: c, timers: newTimers(c.Held), shards: newShardSet(c), clock: &databaseClock{clock: c.Clock}, out: out,
-		sweeps: newSweeper(c, out), fills: &backfiller{c: c, out: out},
+		c: c, timers: newTimers(c.Held), shards: newShardSet(c), clock: &databaseClock{clock: c.Clock}, out: out, dead: dead,
+		sweeps: newSweeper(c, out, dead), fills: &backfiller{c: c, out: out},
 	}, nil
 }
 
@@ -127,6 +134,7 @@ func (c *Claimer) Run(ctx context.Context) error {
 	defer stop()
 	var out errgroup.Group
 	out.Go(func() error { return c.out.run(dispatch) })
+	out.Go(func() error { return c.dead.run(dispatch) })
 	var work errgroup.Group
 	work.Go(func() error { return c.loop(ctx) })
 	work.Go(func() error { return c.fills.run(ctx) })

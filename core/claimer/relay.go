@@ -32,7 +32,7 @@ func (r *Relay) Run(ctx context.Context) error {
 	out := newDispatcher(r.c)
 	g, gctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return out.run(gctx) })
-	g.Go(func() error { return r.loop(gctx, newSweeper(r.c, out)) })
+	g.Go(func() error { return r.loop(gctx, newSweeper(r.c, out, newDeadLetters(r.c))) })
 	if err := g.Wait(); err != nil && ctx.Err() == nil {
 		return fmt.Errorf("relay: %w", err)
 	}

@@ -18,12 +18,13 @@ const sweepLimit = 64
 type sweeper struct {
 	c    Config
 	out  *dispatcher
+	dead *deadLetters
 	lows map[int16]time.Time
 	more bool // the last sweep found as much as it may take
 }
 
-func newSweeper(c Config, out *dispatcher) *sweeper {
-	return &sweeper{c: c, out: out, lows: map[int16]time.Time{}}
+func newSweeper(c Config, out *dispatcher, dead *deadLetters) *sweeper {
+	return &sweeper{c: c, out: out, dead: dead, lows: map[int16]time.Time{}}
 }
 
 // sweep takes the queued runs of the given queues, whichever shard they are
@@ -51,7 +52,7 @@ func (s *sweeper) sweep(ctx context.Context, held []int16, queues []string, wide
 	defer cancel()
 	swept, now, err := s.c.Store.Sweep(ctx, core.SweepOptions{
 		Marks: marks, DispatchLease: s.c.DispatchLease, MaxDispatchLease: s.c.MaxDispatchLease, Backoff: s.c.Backoff,
-		Queues: queues, LostIn: held,
+		Queues: queues, LostIn: held, TellDead: s.dead.lease(),
 	})
 	if err != nil {
 		return fmt.Errorf("sweep: %w", err)
@@ -77,7 +78,10 @@ func (s *sweeper) follow(r core.Swept) {
 	if r.From == core.RunRunning {
 		s.c.Logger.Warn("run lost its heartbeats", "run_id", r.Key.ID(), "schedule_id", r.Key.ScheduleID, "slot", r.Key.Slot, "state", r.State)
 	}
-	if r.State == core.RunQueued {
+	switch {
+	case r.State == core.RunQueued:
 		s.out.add(r.Queue, core.Message{Key: r.Key, Fence: r.Fence})
+	case r.From == core.RunDead:
+		s.dead.add(core.Message{Key: r.Key, Fence: r.Fence})
 	}
 }

@@ -48,7 +48,7 @@ func (s *Store) start(r *run, d core.Delivery, now time.Time, lease time.Duratio
 	case r.late(now):
 		r.State, r.Reason, r.WakeAt, r.FinishedAt = core.RunCanceled, core.ReasonLate, time.Time{}, now
 	case r.expired(now):
-		r.State, r.Reason, r.WakeAt, r.FinishedAt = core.RunDead, core.ReasonTotal, time.Time{}, now
+		r.State, r.Reason, r.WakeAt, r.FinishedAt = core.RunDead, core.ReasonTotal, now, now
 	case sch.Job.Queue != r.Queue:
 		r.Queue, r.WakeAt = sch.Job.Queue, now
 	default:
@@ -204,7 +204,7 @@ func (r *run) end(o core.Outcome, now time.Time) {
 	}
 	switch r.State {
 	case core.RunDead:
-		r.Reason = o.Reason
+		r.Reason, r.WakeAt = o.Reason, now // until the sweep has told of it
 	case core.RunSucceeded:
 		r.Reason = ""
 	}

@@ -32,11 +32,25 @@ func (s *Store) Sweep(ctx context.Context, o core.SweepOptions) ([]core.Swept, t
 	return out, now, nil
 }
 
+// Settle implements core.SweepStore.
+func (s *Store) Settle(ctx context.Context, hs []core.Held) error {
+	if _, err := s.begin(ctx, "settle"); err != nil {
+		return err
+	}
+	defer s.mu.Unlock()
+	for _, h := range hs {
+		if r := s.runs[own(h.Key)]; r != nil && r.State == core.RunDead && r.Fence == h.Fence {
+			r.WakeAt = time.Time{}
+		}
+	}
+	return nil
+}
+
 // awake returns the runs that the sweep takes, soonest first within a shard.
 func (s *Store) awake(o core.SweepOptions, now time.Time) []*run {
 	shards := map[int16][]*run{}
 	for _, r := range s.runs {
-		if r.State.Final() || r.WakeAt.After(now) {
+		if r.WakeAt.IsZero() || r.WakeAt.After(now) {
 			continue
 		}
 		if r.State == core.RunQueued && slices.Contains(o.Queues, r.Queue) || r.State != core.RunQueued && slices.Contains(o.LostIn, r.shard) {
@@ -58,6 +72,12 @@ func (s *Store) awake(o core.SweepOptions, now time.Time) []*run {
 // the holder changes.
 func (s *Store) wake(r *run, o core.SweepOptions, now time.Time) {
 	switch {
+	case r.State == core.RunDead:
+		r.WakeAt = time.Time{}
+		if o.TellDead > 0 {
+			r.WakeAt = after(now, o.TellDead)
+		}
+		return
 	case r.State != core.RunRunning && r.late(now):
 		r.State, r.Reason, r.WakeAt, r.FinishedAt = core.RunCanceled, core.ReasonLate, time.Time{}, now
 		r.Fence++
@@ -68,7 +88,7 @@ func (s *Store) wake(r *run, o core.SweepOptions, now time.Time) {
 			r.Error = lostError
 			r.losses++
 		}
-		r.State, r.Reason, r.WakeAt, r.FinishedAt = core.RunDead, core.ReasonTotal, time.Time{}, now
+		r.State, r.Reason, r.WakeAt, r.FinishedAt = core.RunDead, core.ReasonTotal, now, now
 		r.Fence++
 		return
 	case r.State == core.RunQueued:
@@ -86,7 +106,7 @@ func (s *Store) wake(r *run, o core.SweepOptions, now time.Time) {
 	case r.CancelRequested:
 		r.State, r.WakeAt, r.FinishedAt = core.RunCanceled, time.Time{}, now
 	case lost && r.Attempt-r.credits >= r.MaxAttempts:
-		r.State, r.Reason, r.WakeAt, r.FinishedAt = core.RunDead, core.ReasonLost, time.Time{}, now
+		r.State, r.Reason, r.WakeAt, r.FinishedAt = core.RunDead, core.ReasonLost, now, now
 	case lost && r.losses > 0:
 		r.State, r.WakeAt = core.RunRetrying, now.Add(s.delay(o.Backoff, r.losses-1))
 	default:

@@ -44,7 +44,7 @@ func (s *Store) DropExpired(ctx context.Context, keep time.Duration) (int, error
 	s.handOver(cutoff)
 	alive := map[time.Time]bool{}
 	for k, r := range s.runs {
-		if !r.State.Final() {
+		if !r.WakeAt.IsZero() {
 			alive[k.Slot.Truncate(oneDay)] = true
 		}
 	}

@@ -15,6 +15,7 @@ func redriveTests() []test {
 		{"a run that later ones superseded is not redriven", testRedriveSuperseded},
 		{"redriven runs may be beside others where overlap allows it", testRedriveAllow},
 		{"a redriven run keeps its covered interval, and the next begins behind it", testRedriveCovers},
+		{"dead runs are told of until that is settled", testTellDead},
 		{"a slot that comes during a redriven run meets it alive", testRedriveIsMet},
 	}
 }
@@ -121,6 +122,50 @@ func testRedriveCovers(w *world) {
 	w.end(s, core.RunSucceeded)
 	next := w.begin(id)
 	w.same("the next", covers[1], next.CoversFrom)
+}
+
+// testTellDead: a dead run is returned by the sweeps of its shard's owner until
+// somebody was told, whoever found it dead; where nobody is told, once.
+func testTellDead(w *world) {
+	once := func(s *core.Schedule) { s.MaxAttempts = 1 }
+	lost := w.begin(w.add(once))
+	w.Advance(lease)
+	w.same("lost", core.RunDead, w.sweep(sweepOptions())[0].State)
+	keys := []core.RunKey{lost.Key, w.kill(w.add(once)), w.kill(w.add(once))}
+	o := sweepOptions()
+	o.TellDead = 30 * time.Second
+	foreign := o
+	foreign.LostIn = nil
+	w.same("by another process", []core.Swept{}, w.sweep(foreign))
+	told := func() map[core.RunKey]core.Swept {
+		out := map[core.RunKey]core.Swept{}
+		for _, s := range w.sweep(o) {
+			w.same("state", [2]core.RunState{core.RunDead, core.RunDead}, [2]core.RunState{s.From, s.State})
+			w.same("fence", w.run(s.Key).Fence, s.Fence)
+			out[s.Key] = s
+		}
+		return out
+	}
+	before := w.run(keys[1])
+	first := told()
+	w.same("told of", len(keys), len(first))
+	before.WakeAt = w.now().Add(30 * time.Second)
+	w.same("the run", before, w.run(keys[1]))
+	w.same("not yet again", 0, len(told()))
+	w.must(w.Store.Settle(w.ctx, []core.Held{{Key: keys[0], Fence: first[keys[0]].Fence}, {Key: keys[1], Fence: first[keys[1]].Fence - 1}}))
+	w.Advance(30 * time.Second)
+	w.must(w.redrive(keys[2]))
+	w.must(w.Store.Settle(w.ctx, []core.Held{{Key: keys[2], Fence: first[keys[2]].Fence}}))
+	w.same("redriven meanwhile", core.RunQueued, w.run(keys[2]).State)
+	o.Queues = nil
+	again := told()
+	w.same("again, but for the one that is settled and the one redriven", []int{1, 1}, []int{len(again), len(w.sweep(sweepOptions()))})
+	_, ok := again[keys[1]]
+	w.same("which", true, ok)
+	w.Advance(30 * time.Second)
+	o.TellDead = 0
+	w.same("told to nobody", 1, len(told()))
+	w.same("settled", time.Time{}, w.run(keys[1]).WakeAt)
 }
 
 func testRedriveIsMet(w *world) {

@@ -41,11 +41,11 @@ func testTotalTimeout(w *world) {
 		w.Fatalf("start answered %+v, want one dead", got)
 	}
 	r := w.run(c.Key)
-	w.same("dead", []any{core.RunDead, core.ReasonTotal, 0, time.Time{}, w.now()}, []any{r.State, r.Reason, r.Attempt, r.WakeAt, r.FinishedAt})
+	w.same("dead", []any{core.RunDead, core.ReasonTotal, 0, w.now(), w.now()}, []any{r.State, r.Reason, r.Attempt, r.WakeAt, r.FinishedAt})
 	// The sweep finds one that nobody starts.
 	waiting := w.next(id)
 	w.Advance(9 * time.Minute)
-	w.same("in time", core.RunQueued, w.sweep(sweepOptions())[0].State)
+	w.same("in time", core.RunQueued, w.sweep(sweepOptions())[1].State) // the dead one was told of first
 	w.Advance(20 * time.Minute)
 	w.same("swept", core.RunDead, w.sweep(sweepOptions())[0].State)
 	w.same("reason", core.ReasonTotal, w.run(waiting.Key).Reason)
@@ -65,7 +65,7 @@ func testTotalTimeoutOfRetries(w *world) {
 	w.same("left", &left, again.Left)
 	w.end(again, core.RunRetrying)
 	r := w.run(s.Key)
-	w.same("no third attempt", []any{core.RunDead, core.ReasonTotal, 2, time.Time{}}, []any{r.State, r.Reason, r.Attempt, r.WakeAt})
+	w.same("no third attempt", []any{core.RunDead, core.ReasonTotal, 2, w.now()}, []any{r.State, r.Reason, r.Attempt, r.WakeAt})
 	w.same("failed", 2, len(w.failed(s.Key)))
 }
 

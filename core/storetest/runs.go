@@ -189,6 +189,9 @@ func testFinishVerdicts(w *world) {
 		got := w.finish(core.Outcome{Held: h, State: tt.outcome, Reason: core.ReasonTimeout, Delay: 1500 * time.Millisecond, Error: "text"})
 		w.same(what+": accepted", []core.Finished{{Held: h, State: tt.want}}, got)
 		want.State, want.Reason, want.Error, want.WakeAt, want.FinishedAt = tt.want, tt.reason, "text", time.Time{}, w.now()
+		if tt.want == d {
+			want.WakeAt = w.now()
+		}
 		if tt.want == q {
 			want.WakeAt, want.FinishedAt = w.now().Add(1500*time.Millisecond), time.Time{}
 		}

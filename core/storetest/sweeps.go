@@ -25,9 +25,9 @@ func testSweepTakes(w *world) {
 	_, other := w.reach(core.RunQueued, func(s *core.Schedule) { s.Job.Queue = "other" })
 	_, running := w.reach(core.RunRunning, nil)
 	_, retrying := w.reach(core.RunRetrying, nil)
-	for _, state := range []core.RunState{core.RunSucceeded, core.RunDead, core.RunCanceled} {
-		w.reach(state, nil)
-	}
+	w.reach(core.RunSucceeded, nil)
+	_, dead := w.reach(core.RunDead, nil)
+	w.reach(core.RunCanceled, nil)
 	// Each reach took an hour, so all are due; only the newest can be not.
 	_, fresh := w.reach(core.RunRunning, nil)
 	w.Advance(lease - time.Microsecond)
@@ -45,7 +45,7 @@ func testSweepTakes(w *world) {
 		}, nil},
 		{"another queue", func(o *core.SweepOptions) { o.Queues, o.LostIn = []string{"other"}, nil }, []core.Held{other}},
 		{"queued", func(o *core.SweepOptions) { o.LostIn = nil }, []core.Held{queued}},
-		{"lost and due", func(o *core.SweepOptions) { o.Queues = nil }, []core.Held{running, retrying}},
+		{"lost and due", func(o *core.SweepOptions) { o.Queues = nil }, []core.Held{running, retrying, dead}},
 	} {
 		o := sweepOptions()
 		tt.change(&o)

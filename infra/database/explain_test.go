@@ -85,7 +85,7 @@ func plans(now time.Time, tenant uuid.UUID, analyzed bool) []struct {
 		{"heartbeat", []string{day}, []any{region, time.Second, ids, slots, fences}},
 		{"finish", []string{day}, []any{region, ids, slots, fences, texts, texts, fences, texts, texts, ints}},
 		{"nudge", []string{"timers_schedule_key"}, []any{region, ids}},
-		{"sweep", []string{wake, day}, []any{region, shards, lows, []string{"test"}, shards, time.Second, time.Minute, time.Second, time.Minute}},
+		{"sweep", []string{wake, day}, []any{region, shards, lows, []string{"test"}, shards, time.Second, time.Minute, time.Second, time.Minute, time.Second}},
 		{"get_schedule", []string{schedule, "timers_schedule_key", day}, []any{region, tenant, ids[0]}},
 		{"named_schedules", []string{"schedules_name_key", "timers_schedule_key"}, []any{region, tenant, names}},
 		{"list_runs", []string{day}, []any{region, tenant, ids[0], now, 100, now.AddDate(0, 0, -9)}},
@@ -120,6 +120,7 @@ func plans(now time.Time, tenant uuid.UUID, analyzed bool) []struct {
 		{"cancel_backfill", []string{"backfills_(pkey|schedule_idx)"}, []any{region, tenant, ids[0]}},
 		{"slot_states", []string{day}, []any{region, tenant, ids[0], slots[:100]}},
 		{"drop_backfills", []string{"backfills_finished_idx"}, []any{region, now}},
+		{"settle", []string{day}, []any{region, ids, slots, fences}},
 		{"redrive", []string{schedule, "timers_schedule_key", day}, []any{region, tenant, ids[0], now, int64(1), nil}},
 		{"cancel_run", []string{day}, []any{region, tenant, ids[0], now}},
 	}

@@ -35,7 +35,7 @@ func runHoles() []hole {
 		{
 			name: "H14_backlog", scenario: backlog,
 			guards: []mutation{
-				{file: "sweep", guard: "fence = CASE WHEN r.state = 'queued' AND (r.late_at < now() OR r.expires_at <= now()) IS NOT TRUE THEN", instead: "fence = CASE WHEN false THEN"},
+				{file: "sweep", guard: "fence = CASE WHEN r.state = 'dead' OR r.state = 'queued' AND (r.late_at < now() OR r.expires_at <= now()) IS NOT TRUE THEN", instead: "fence = CASE WHEN false THEN"},
 				{file: "sweep", guard: "now() - r.queued_at", instead: "now() - r.scheduled_for"},
 				{file: "sweep", guard: "GREATEST($6::INTERVAL, now() - r.queued_at)", instead: "$6::INTERVAL"},
 			},

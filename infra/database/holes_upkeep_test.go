@@ -142,6 +142,7 @@ func intervalOutlivesRow(w *world) string {
 	opened := at.Add(-time.Hour)
 	id := w.schedule("at "+at.Format(time.RFC3339), opened, nil)
 	w.finish(held(w.start(delivery(w.claimNow(id)), time.Minute)[0]), core.RunDead)
+	w.sweep() // somebody is told of the death, or nobody wants to know
 	if n, err := w.db.DropExpired(w.ctx, 30*24*time.Hour); err != nil || n != 1 {
 		return fmt.Sprintf("retention answered %d days, %v", n, err)
 	}

@@ -27,7 +27,7 @@ func (d *DB) Sweep(ctx context.Context, o core.SweepOptions) ([]core.Swept, time
 	// Never NULL: a comparison with it would be neither true nor false.
 	queues, lostIn := append([]string{}, o.Queues...), append([]int16{}, o.LostIn...)
 	rows, err := query[row](ctx, d, "sweep", d.region, shards, lows, queues, lostIn, o.DispatchLease, o.MaxDispatchLease,
-		o.Backoff.Initial, o.Backoff.Max)
+		o.Backoff.Initial, o.Backoff.Max, nullDuration(o.TellDead))
 	if err != nil {
 		return nil, time.Time{}, err
 	}
@@ -44,6 +44,12 @@ func (d *DB) Sweep(ctx context.Context, o core.SweepOptions) ([]core.Swept, time
 		})
 	}
 	return out, now, nil
+}
+
+// Settle implements core.SweepStore.
+func (d *DB) Settle(ctx context.Context, hs []core.Held) error {
+	ids, slots, fences := keyArrays(hs, func(h core.Held) core.Held { return h })
+	return d.exec(ctx, "settle", d.region, ids, slots, fences)
 }
 
 // keyArrays returns runs as the arrays that the guarded updates take.

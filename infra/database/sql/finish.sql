@@ -1,4 +1,5 @@
 -- Attempts end: succeeded, dead, canceled, or retrying after a delay.
+-- A dead one stays awake until the sweep has told of it.
 -- Index: runs_pkey by key. Invariants: only under the holder's fence; no retry
 -- once the attempts or the time for all of them are used up or a cancel was requested.
 -- The conditions on f.fence that are always true keep PostgreSQL's planner,
@@ -17,9 +18,11 @@ WITH moved AS (
         WHEN f.state = 'retrying' AND NOT r.cancel_requested AND r.expires_at <= now() + f.delay_ms * INTERVAL '1 millisecond' THEN 'total_timeout'
         ELSE r.reason END,
       wake_at = CASE
-        WHEN f.state = 'retrying' AND NOT r.cancel_requested AND r.attempt - LEAST(r.credits + f.credit, 3) < r.max_attempts
-          AND (r.expires_at <= now() + f.delay_ms * INTERVAL '1 millisecond') IS NOT TRUE
-        THEN now() + f.delay_ms * INTERVAL '1 millisecond' END,
+        WHEN f.state = 'dead' THEN now()
+        WHEN f.state <> 'retrying' OR r.cancel_requested THEN NULL
+        WHEN r.attempt - LEAST(r.credits + f.credit, 3) >= r.max_attempts
+          OR r.expires_at <= now() + f.delay_ms * INTERVAL '1 millisecond' THEN now()
+        ELSE now() + f.delay_ms * INTERVAL '1 millisecond' END,
       finished_at = CASE
         WHEN f.state = 'retrying' AND NOT r.cancel_requested AND r.attempt - LEAST(r.credits + f.credit, 3) < r.max_attempts
           AND (r.expires_at <= now() + f.delay_ms * INTERVAL '1 millisecond') IS NOT TRUE THEN NULL

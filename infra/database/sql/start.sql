@@ -23,8 +23,8 @@ WITH moved AS (
       attempt = CASE WHEN r.state = 'running' OR m.gone OR (r.late_at < now() OR r.expires_at <= now()) OR m.queue <> r.queue THEN r.attempt ELSE r.attempt + 1 END,
       wake_at = CASE
         WHEN r.state = 'running' THEN now() + $2::INTERVAL
-        WHEN m.gone OR (r.late_at < now() OR r.expires_at <= now()) THEN NULL
-        WHEN m.queue <> r.queue THEN now()
+        WHEN m.gone OR r.late_at < now() THEN NULL
+        WHEN r.expires_at <= now() OR m.queue <> r.queue THEN now()
         ELSE now() + $2::INTERVAL END,
       fence = m.fence + 1,
       holder = m.token,

@@ -1,9 +1,10 @@
 -- Runs whose wake_at has passed: queued ones are published again with the same
 -- fence and a doubled gap, running ones have lost their heartbeats, retrying
--- ones are due, and those end that are too late to be useful or took too long in all. Index: runs_wake_idx, one range a shard; runs_pkey by key.
+-- ones are due, those end that are too late to be useful or took too long in all, and
+-- dead ones are told to who wants to know, or to nobody. Index: runs_wake_idx, one range a shard; runs_pkey by key.
 -- Invariants: wake_at is compared again in the update itself, so that a run
 -- whose heartbeat came meanwhile is left to its holder; the fence rises exactly
--- when the holder changes; a run asked to cancel is never run again.
+-- when the holder changes; a run asked to cancel is never run again; a dead run stays as it is.
 -- The conditions on d.fence that are always true keep PostgreSQL's planner,
 -- whatever its statistics, from reading all runs instead of looking these up.
 WITH due AS MATERIALIZED (
@@ -26,6 +27,7 @@ WITH due AS MATERIALIZED (
 ), moved AS (
   UPDATE runs AS r
   SET state = CASE
+        WHEN r.state = 'dead' THEN 'dead'
         WHEN r.state <> 'running' AND r.late_at < now() THEN 'canceled'
         WHEN r.expires_at <= now() AND NOT r.cancel_requested THEN 'dead'
         WHEN r.state = 'queued' THEN 'queued'
@@ -35,24 +37,27 @@ WITH due AS MATERIALIZED (
         WHEN r.losses = 0 THEN 'queued'
         ELSE 'retrying' END,
       reason = CASE
+        WHEN r.state = 'dead' THEN r.reason
         WHEN r.state <> 'running' AND r.late_at < now() THEN 'late'
         WHEN r.expires_at <= now() AND NOT r.cancel_requested THEN 'total_timeout'
         WHEN r.state = 'running' AND NOT r.cancel_requested AND r.attempt - r.credits >= r.max_attempts THEN 'lost'
         ELSE r.reason END,
-      fence = CASE WHEN r.state = 'queued' AND (r.late_at < now() OR r.expires_at <= now()) IS NOT TRUE THEN r.fence ELSE r.fence + 1 END,
+      fence = CASE WHEN r.state = 'dead' OR r.state = 'queued' AND (r.late_at < now() OR r.expires_at <= now()) IS NOT TRUE THEN r.fence ELSE r.fence + 1 END,
       losses = CASE WHEN r.state = 'running' THEN r.losses + 1 ELSE r.losses END,
-      queued_at = CASE WHEN r.state = 'queued' THEN r.queued_at ELSE now() END,
+      queued_at = CASE WHEN r.state IN ('queued', 'dead') THEN r.queued_at ELSE now() END,
       holder = CASE WHEN r.state = 'queued' THEN r.holder END,
       wake_at = CASE
+        WHEN r.state = 'dead' THEN now() + $10::INTERVAL
         WHEN r.state <> 'running' AND r.late_at < now() THEN NULL
-        WHEN r.expires_at <= now() AND NOT r.cancel_requested THEN NULL
+        WHEN r.expires_at <= now() AND NOT r.cancel_requested THEN now()
         WHEN r.state = 'queued' THEN now() + LEAST(GREATEST($6::INTERVAL, now() - r.queued_at), $7::INTERVAL)
         WHEN r.cancel_requested THEN NULL
         WHEN r.state = 'retrying' THEN now() + CASE WHEN r.queue = ANY ($4::TEXT[]) THEN $6::INTERVAL ELSE INTERVAL '0' END
-        WHEN r.attempt - r.credits >= r.max_attempts THEN NULL
+        WHEN r.attempt - r.credits >= r.max_attempts THEN now()
         WHEN r.losses = 0 THEN now() + CASE WHEN r.queue = ANY ($4::TEXT[]) THEN $6::INTERVAL ELSE INTERVAL '0' END
         ELSE now() + LEAST($8::INTERVAL * power(2, LEAST(r.losses - 1, 30)::FLOAT8), $9::INTERVAL) * (0.5 + random() * 0.5) END,
       finished_at = CASE
+        WHEN r.state = 'dead' THEN r.finished_at
         WHEN r.state <> 'running' AND r.late_at < now() THEN now()
         WHEN r.expires_at <= now() AND NOT r.cancel_requested THEN now()
         WHEN r.state = 'queued' THEN NULL

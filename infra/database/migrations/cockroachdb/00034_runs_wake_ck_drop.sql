@@ -1,0 +1,3 @@
+-- +goose NO TRANSACTION
+-- +goose Up
+ALTER TABLE runs DROP CONSTRAINT runs_wake_ck;
