@@ -32,6 +32,7 @@ func TestImportRule(t *testing.T) {
 		"infra: clock":                  {"infra/database", module + "/infra/clock", true},
 		"infra: its own SDK":            {"infra/database", "github.com/jackc/pgx/v5/pgxpool", true},
 		"infra: another's SDK":          {"infra/httptarget", "github.com/jackc/pgx/v5", false},
+		"infra: SQS and its SDK":        {"infra/sqs", "github.com/aws/aws-sdk-go-v2/service/sqs", true},
 		"infra: another adapter":        {"infra/database", module + "/infra/embedded", false},
 		"infra: dbtest and embedded":    {"infra/database/dbtest", module + "/infra/embedded", true},
 		"infra: dbtest and another":     {"infra/database/dbtest", module + "/infra/inprocess", false},

@@ -119,6 +119,7 @@ func sdks(adapter string) []string {
 	return map[string][]string{
 		"infra/database": {pgx, "github.com/pressly/goose/v3", "github.com/cockroachdb/cockroach-go/v2"},
 		"infra/embedded": {pgx},
+		"infra/sqs":      {"github.com/aws/aws-sdk-go-v2", "github.com/aws/smithy-go"},
 	}[adapter]
 }
 

@@ -9,6 +9,13 @@ import (
 	"github.com/fencepost/fencepost/local/up"
 )
 
+// addQueues gives up the flags of queues outside of it.
+func addQueues(f *pflag.FlagSet, c *up.Config) {
+	f.StringToStringVar(&c.SQS, "sqs-queue", nil, "carry the runs of a queue through Amazon SQS, as http=URL; can be repeated")
+	f.Lookup("sqs-queue").DefValue = "" // not an empty list, in the help
+	f.StringVar(&c.DeadLetters, "dead-letter-queue", "", "name of an --sqs-queue that is told of each dead run")
+}
+
 // addLimits gives up the flags that bound what each tenant may do.
 func addLimits(f *pflag.FlagSet, c *up.Config) {
 	f.Float64Var(&c.Rate.PerSecond, "tenant-rate", 1000, "requests a second that each tenant has at this process's API; 0 is no limit")

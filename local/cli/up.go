@@ -60,6 +60,7 @@ and --allow-private to the api, which checks jobs, as well as to the executors.`
 	f.StringVar(&c.Region, "region", "local", "region of the rows that this process works on")
 	f.BoolVar(&c.AllowExec, "allow-exec", false, "let schedules run commands on this machine")
 	f.BoolVar(&c.AllowPrivate, "allow-private", false, "let schedules call private addresses")
+	addQueues(f, &c)
 	addLimits(f, &c)
 	f.StringVar(&level, "log-level", "warn", "debug, info, warn or error; the log goes to standard error")
 	return cmd

@@ -42,6 +42,8 @@ type world struct {
 	watch  *pgxpool.Pool
 	tenant uuid.UUID
 	log    *journal
+	// sqsQueue and sqsEndpoint are where executor processes receive, if not empty.
+	sqsQueue, sqsEndpoint string
 }
 
 // eachLevel runs a test at both isolation levels, on a database of its own.

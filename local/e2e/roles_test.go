@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/google/uuid"
@@ -23,6 +24,8 @@ import (
 	"github.com/fencepost/fencepost/infra/clock"
 	"github.com/fencepost/fencepost/infra/database"
 	"github.com/fencepost/fencepost/infra/inprocess"
+	"github.com/fencepost/fencepost/infra/sqs"
+	"github.com/fencepost/fencepost/infra/sqs/sqstest"
 )
 
 // The environment of a stage that runs as a process of its own.
@@ -30,6 +33,9 @@ const (
 	roleVariable    = "FENCEPOST_E2E_ROLE"
 	urlVariable     = "FENCEPOST_E2E_URL"
 	journalVariable = "FENCEPOST_E2E_JOURNAL"
+	// These two are empty unless messages come through SQS.
+	sqsVariable      = "FENCEPOST_E2E_SQS_QUEUE"
+	endpointVariable = "FENCEPOST_E2E_SQS_ENDPOINT"
 
 	claimerRole  = "claimer"
 	executorRole = "executor"
@@ -90,13 +96,8 @@ func runExecutor(ctx context.Context, db *database.DB, journal string) error {
 	write := func(what string, e core.Execution) {
 		fmt.Fprintf(out, "%s %s %d\n", what, e.Key.ID(), e.Attempt)
 	}
-	box, err := inprocess.New(inprocess.Config{Queues: []string{queue}})
-	if err != nil {
-		return err
-	}
-	relay, err := claimer.NewRelay(claimer.Config{
-		Store: db, Clock: clock.System{}, Publisher: box, Queues: []string{queue}, DispatchLease: processLease, Logger: toStderr(),
-	}, func(name string) bool { return box.Len(name) < 1000 })
+	var g errgroup.Group
+	box, err := receiveFrom(ctx, db, &g)
 	if err != nil {
 		return err
 	}
@@ -115,10 +116,31 @@ func runExecutor(ctx context.Context, db *database.DB, journal string) error {
 	if err != nil {
 		return err
 	}
-	var g errgroup.Group
-	g.Go(func() error { return relay.Run(ctx) })
 	g.Go(func() error { return ex.Run(ctx) })
 	return errors.Join(g.Wait(), out.Close())
+}
+
+// receiveFrom returns where an executor process finds its messages: SQS, or a queue
+// of its own that it fills from the database.
+func receiveFrom(ctx context.Context, db *database.DB, g *errgroup.Group) (core.Consumer, error) {
+	if address := os.Getenv(sqsVariable); address != "" {
+		return sqs.NewConsumer(ctx, sqs.Config{
+			AWS: sqstest.Config(os.Getenv(endpointVariable)), Queues: map[string]string{queue: address}, Clock: clock.System{}, Wait: time.Second,
+			Visibility: 4 * time.Second, Logger: toStderr(),
+		})
+	}
+	box, err := inprocess.New(inprocess.Config{Queues: []string{queue}})
+	if err != nil {
+		return nil, err
+	}
+	relay, err := claimer.NewRelay(claimer.Config{
+		Store: db, Clock: clock.System{}, Publisher: box, Queues: []string{queue}, DispatchLease: processLease, Logger: toStderr(),
+	}, func(name string) bool { return box.Len(name) < 1000 })
+	if err != nil {
+		return nil, err
+	}
+	g.Go(func() error { return relay.Run(ctx) })
+	return box, nil
 }
 
 func toStderr() *slog.Logger { return slog.New(slog.NewTextHandler(os.Stderr, nil)) }
@@ -144,7 +166,8 @@ func (w *world) process(role string) *process {
 	values.Set("application_name", p.name)
 	address.RawQuery = values.Encode()
 	p.cmd = exec.CommandContext(w.ctx, self)
-	p.cmd.Env = append(os.Environ(), roleVariable+"="+role, urlVariable+"="+address.String(), journalVariable+"="+p.journal)
+	p.cmd.Env = append(os.Environ(), roleVariable+"="+role, urlVariable+"="+address.String(), journalVariable+"="+p.journal,
+		sqsVariable+"="+w.sqsQueue, endpointVariable+"="+w.sqsEndpoint)
 	p.cmd.Stderr = w.log
 	p.cmd.WaitDelay = time.Second
 	p.stdin, err = p.cmd.StdinPipe()
@@ -162,6 +185,19 @@ func (p *process) kill() {
 	p.w.Helper()
 	p.w.must(p.cmd.Process.Kill())
 	_ = p.cmd.Wait() // its error says that it was killed
+}
+
+// freeze stops the process in the middle of whatever it does, as a host does that
+// swaps or a laptop that sleeps.
+func (p *process) freeze() {
+	p.w.Helper()
+	p.w.must(p.cmd.Process.Signal(syscall.SIGSTOP))
+}
+
+// thaw lets it go on.
+func (p *process) thaw() {
+	p.w.Helper()
+	p.w.must(p.cmd.Process.Signal(syscall.SIGCONT))
 }
 
 // gone waits until the database has ended the sessions of a killed process: a

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -18,7 +20,6 @@ import (
 	"github.com/fencepost/fencepost/core/schedules"
 	"github.com/fencepost/fencepost/infra/exectarget"
 	"github.com/fencepost/fencepost/infra/httptarget"
-	"github.com/fencepost/fencepost/infra/inprocess"
 	"github.com/fencepost/fencepost/local/terminal"
 )
 
@@ -34,31 +35,24 @@ func (p *process) targets() map[string]core.Target {
 // stages returns the loops of the claimer and the executor roles. In one
 // process the claimer hands runs to the executor through a queue; alone it
 // leaves them in the database, where the executor's relay finds them.
-func (p *process) stages() ([]func(context.Context) error, error) {
+func (p *process) stages(ctx context.Context) ([]func(context.Context) error, error) {
 	targets := p.targets()
-	names := make([]string, 0, len(targets))
-	for name := range targets {
-		names = append(names, name)
-	}
-	queue, err := inprocess.New(inprocess.Config{Queues: names})
+	names := slices.Sorted(maps.Keys(targets))
+	queue, err := p.openQueues(ctx, names)
 	if err != nil {
 		return nil, err
 	}
 	var run []func(context.Context) error
 	if p.c.has(RoleClaimer) {
-		cc := claimer.Config{Store: p.db, Clock: p.clock, Owner: p.owner, Logger: p.c.Logger}
-		if p.c.has(RoleExecutor) {
-			cc.Publisher, cc.Queues = queue, names
-		}
-		c, err := claimer.New(cc)
+		c, err := p.claimer(queue, names)
 		if err != nil {
 			return nil, err
 		}
 		run = append(run, c.Run)
-	} else if p.c.has(RoleExecutor) {
+	} else if local := queue.local(names); p.c.has(RoleExecutor) && len(local) > 0 {
 		r, err := claimer.NewRelay(claimer.Config{
-			Store: p.db, Clock: p.clock, Publisher: queue, Queues: names, Logger: p.c.Logger, PollEvery: 500 * time.Millisecond,
-		}, func(name string) bool { return queue.Len(name) <= roomy })
+			Store: p.db, Clock: p.clock, Publisher: queue, Queues: local, Logger: p.c.Logger, PollEvery: 500 * time.Millisecond,
+		}, func(name string) bool { return queue.inside.Len(name) <= roomy })
 		if err != nil {
 			return nil, err
 		}
@@ -69,9 +63,23 @@ func (p *process) stages() ([]func(context.Context) error, error) {
 		if err != nil {
 			return nil, err
 		}
-		run = append(run, e.Run)
+		run = append(run, func(ctx context.Context) error { return errors.Join(e.Run(ctx), queue.close(ctx)) })
 	}
 	return run, nil
+}
+
+// claimer returns the claimer of this process, which publishes to SQS what is mapped
+// to it, and to the executor beside it, if there is one, the rest.
+func (p *process) claimer(queue *queues, names []string) (*claimer.Claimer, error) {
+	c := claimer.Config{Store: p.db, Clock: p.clock, Owner: p.owner, Logger: p.c.Logger, DeadLetters: p.c.DeadLetters}
+	c.Queues = slices.Collect(maps.Keys(p.c.SQS))
+	if p.c.has(RoleExecutor) {
+		c.Queues = append(c.Queues, queue.local(names)...)
+	}
+	if len(c.Queues) > 0 {
+		c.Publisher = queue
+	}
+	return claimer.New(c)
 }
 
 // roomy is how many messages may wait in a queue that still takes what a relay

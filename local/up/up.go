@@ -56,6 +56,11 @@ type Config struct {
 	Rate api.RateLimit
 	// Limits bound what each tenant may have. The zero value bounds nothing.
 	Limits schedules.Limits
+	// SQS are the URLs of queues at Amazon SQS by the queues whose runs they carry.
+	// The others go through the database, or through this process.
+	SQS map[string]string
+	// DeadLetters is the one of SQS that is told of dead runs; empty is none.
+	DeadLetters string
 	// Keep is how long history is kept. Defaults to 30 days.
 	Keep    time.Duration
 	Version string
@@ -96,6 +101,9 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	if _, err := net.ResolveTCPAddr("tcp", c.Listen); err != nil {
 		return c, core.Invalid("--listen", `is not an address such as "127.0.0.1:8080"`)
+	}
+	if err := c.checkQueues(); err != nil {
+		return c, err
 	}
 	if c.Region == "" {
 		c.Region = "local"
@@ -209,7 +217,7 @@ func (p *process) openDatabase(ctx context.Context, url string) error {
 
 // serve runs the roles until ctx is done or one of them fails.
 func (p *process) serve(ctx context.Context, listener net.Listener) error {
-	stages, err := p.stages()
+	stages, err := p.stages(ctx)
 	if err != nil {
 		return err
 	}

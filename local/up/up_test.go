@@ -46,21 +46,26 @@ type instance struct {
 
 func start(t *testing.T, dir, key string) *instance {
 	t.Helper()
+	return startWith(t, up.Config{DataDir: dir}, key)
+}
+
+// startWith starts what a config says; up gets what every start here has.
+func startWith(t *testing.T, c up.Config, key string) *instance {
+	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	i := &instance{t: t, screen: &screen{}}
 	ready := make(chan struct{})
 	done := make(chan error, 1)
 	go func() {
-		done <- up.Run(ctx, up.Config{
-			DataDir: dir, Listen: "127.0.0.1:0", AllowExec: true, Out: i.screen, Version: "test",
-			Logger:  slog.New(slog.NewTextHandler(io.Discard, nil)),
-			LoadKey: func(string) string { return key },
-			SaveProfile: func(url, key string) (string, error) {
-				i.url, i.key = url, key
-				close(ready)
-				return "nowhere", nil
-			},
-		})
+		c.Listen, c.AllowExec, c.Out, c.Version = "127.0.0.1:0", true, i.screen, "test"
+		c.Logger = slog.New(slog.NewTextHandler(io.Discard, nil))
+		c.LoadKey = func(string) string { return key }
+		c.SaveProfile = func(url, key string) (string, error) {
+			i.url, i.key = url, key
+			close(ready)
+			return "nowhere", nil
+		}
+		done <- up.Run(ctx, c)
 	}()
 	stopped := false
 	i.stop = func() error {
