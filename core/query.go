@@ -85,6 +85,8 @@ type Reservation struct {
 	At time.Time
 	// Slot is that of the manual run that was made under it; zero if none was.
 	Slot time.Time
+	// Leased are the runs that were leased under it; nil if none were.
+	Leased []Message
 }
 
 // Overdue is what waits too long, of one kind: schedules that are due and not

@@ -16,6 +16,9 @@ const MessageVersion = 1
 type Message struct {
 	Key   RunKey
 	Fence int64
+	// Tenant is whose run it is, for queues within a process. It is not written,
+	// and so zero in messages that came from outside.
+	Tenant uuid.UUID
 }
 
 type wireMessage struct {

@@ -96,11 +96,15 @@ type PlannedRow struct {
 
 // Claimed is a row that a claim made.
 type Claimed struct {
-	Key   RunKey
-	Fence int64
-	State RunState
-	Queue string
+	Key      RunKey
+	TenantID uuid.UUID
+	Fence    int64
+	State    RunState
+	Queue    string
 }
+
+// Message returns what tells an executor of the run.
+func (c *Claimed) Message() Message { return Message{Key: c.Key, Fence: c.Fence, Tenant: c.TenantID} }
 
 // TimerStore is what the claimer needs to turn timers into runs.
 type TimerStore interface {
@@ -162,13 +166,17 @@ type Backoff struct {
 
 // Swept is a run that a sweep changed.
 type Swept struct {
-	Key   RunKey
-	Shard int16
-	Fence int64
-	State RunState // queued runs are to be published, and dead ones told of
-	From  RunState
-	Queue string
+	Key      RunKey
+	TenantID uuid.UUID
+	Shard    int16
+	Fence    int64
+	State    RunState // queued runs are to be published, and dead ones told of
+	From     RunState
+	Queue    string
 }
+
+// Message returns what tells an executor, or who asks for dead runs, of the run.
+func (s *Swept) Message() Message { return Message{Key: s.Key, Fence: s.Fence, Tenant: s.TenantID} }
 
 // SweepStore is what the sweep needs.
 type SweepStore interface {
@@ -278,6 +286,9 @@ type ScheduleStore interface {
 	// Reserve keeps an idempotency key for ReservationTTL and returns what it is
 	// reserved for: this request, or an earlier one.
 	Reserve(ctx context.Context, tenant uuid.UUID, r Request) (Reservation, error)
+	// NoteLease keeps which runs a reserved key leases, unless it is noted already,
+	// and returns what is noted.
+	NoteLease(ctx context.Context, tenant uuid.UUID, key [32]byte, msgs []Message) ([]Message, error)
 	// Completed returns schedules whose time to stay after their completion is over
 	// and none of whose runs is alive, of any tenant, at most 100.
 	Completed(ctx context.Context) ([]ScheduleRef, error)

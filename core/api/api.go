@@ -15,11 +15,15 @@ import (
 
 	"github.com/fencepost/fencepost/core"
 	"github.com/fencepost/fencepost/core/schedules"
+	"github.com/fencepost/fencepost/core/worker"
 )
 
-// Config is what the API stands on. All but Inspect, Rate and Version is required.
+// Config is what the API stands on. All but Workers, Inspect, Rate and Version is
+// required.
 type Config struct {
 	Service *schedules.Service
+	// Workers hands runs to workers outside. Nil leases none.
+	Workers *worker.Desk
 	Keys    core.KeyStore
 	// Ready answers nil while the database does. It is asked by /readyz, with
 	// 2 seconds to answer.
@@ -60,6 +64,7 @@ func (c *Config) check() error {
 // api holds what the operations share.
 type api struct {
 	service *schedules.Service
+	workers *worker.Desk
 	keys    *keyring
 	limits  *limiter
 	ready   func(context.Context) error
@@ -77,6 +82,7 @@ func New(c Config) (http.Handler, error) {
 	mux := newRouter()
 	a := &api{
 		service: c.Service,
+		workers: c.Workers,
 		keys:    newKeyring(c.Keys, c.Clock),
 		limits:  newLimiter(c.Clock, c.Rate),
 		ready:   c.Ready,
@@ -88,6 +94,7 @@ func New(c Config) (http.Handler, error) {
 	a.addNamed()
 	a.addBatch()
 	a.addRuns()
+	a.addWorkers()
 	a.addRedrives()
 	a.addLists()
 	a.addExceptions()

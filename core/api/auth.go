@@ -13,9 +13,10 @@ import (
 
 // The scopes that an operation may ask for.
 const (
-	scopeAdmin = core.ScopeAdmin
-	scopeWrite = core.ScopeWrite
-	scopeRead  = core.ScopeRead
+	scopeAdmin  = core.ScopeAdmin
+	scopeWrite  = core.ScopeWrite
+	scopeRead   = core.ScopeRead
+	scopeWorker = core.ScopeWorker
 )
 
 const (

@@ -9,13 +9,18 @@ import (
 	"net/http"
 	"path"
 	"runtime/debug"
+	"strings"
 	"time"
 
 	"github.com/fencepost/fencepost/core"
+	"github.com/fencepost/fencepost/core/worker"
 )
 
 // requestTimeout bounds what one request may take once its headers are read.
 const requestTimeout = 10 * time.Second
+
+// leaseSuffix ends the path whose requests may wait besides.
+const leaseSuffix = "/lease"
 
 var errRequestTimeout = errors.New("the request took longer than 10 seconds")
 
@@ -33,7 +38,11 @@ type guard struct {
 // ServeHTTP answers one request.
 func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	begin := g.clock.Now()
-	ctx, cancel := context.WithTimeoutCause(r.Context(), requestTimeout, errRequestTimeout)
+	limit := requestTimeout
+	if strings.HasSuffix(r.URL.Path, leaseSuffix) {
+		limit += worker.MaxWait
+	}
+	ctx, cancel := context.WithTimeoutCause(r.Context(), limit, errRequestTimeout)
 	defer cancel()
 	id := rand.Text()
 	logger := g.logger.With("request_id", id)

@@ -19,6 +19,7 @@ import (
 	"github.com/fencepost/fencepost/core"
 	"github.com/fencepost/fencepost/core/api"
 	"github.com/fencepost/fencepost/core/schedules"
+	"github.com/fencepost/fencepost/core/worker"
 	"github.com/fencepost/fencepost/infra/clock"
 	"github.com/fencepost/fencepost/infra/database"
 	"github.com/fencepost/fencepost/infra/database/dbtest"
@@ -182,6 +183,7 @@ type server struct {
 	testing.TB
 	http.Handler
 	keys  core.KeyStore
+	desk  *worker.Desk // nil without a store that runs anything
 	log   *lockedBuffer
 	clock *manualClock
 	key   string // with the scope admin
@@ -195,6 +197,14 @@ func newServer(t testing.TB, store core.ScheduleStore, keys core.KeyStore, chang
 		Keys:    keys, Clock: s.clock, Version: "1.2.3",
 		Ready:  func(context.Context) error { return nil },
 		Logger: slog.New(slog.NewJSONHandler(s.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+	}
+	if workers, ok := store.(worker.Store); ok {
+		desk, err := worker.New(worker.Config{Store: workers, Clock: clock.System{}, Queues: []string{"test"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(desk.Close)
+		c.Workers, s.desk = desk, desk
 	}
 	if change != nil {
 		change(&c)

@@ -107,6 +107,7 @@ func TestHeadersAreDescribed(t *testing.T) {
 	}
 	const changed = "200 ETag, If-Match, default ETag"
 	expected := map[string]string{
+		"post /v1/queues/{queue}/lease":        "Idempotency-Key",
 		"post /v1/schedules":                   "201 ETag, 201 Idempotency-Replayed, 201 Location, Idempotency-Key",
 		"post /v1/schedules/batch":             "200 Idempotency-Replayed, Idempotency-Key",
 		"get /v1/schedules/{id}":               "200 ETag",

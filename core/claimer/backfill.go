@@ -88,7 +88,7 @@ func (b *backfiller) step(ctx context.Context, d core.DueBackfill) (bool, error)
 		return false, err // the sweep publishes what was made all the same
 	}
 	for _, r := range made {
-		b.out.add(r.Queue, core.Message{Key: r.Key, Fence: r.Fence})
+		b.out.add(r.Queue, r.Message())
 	}
 	return true, nil
 }

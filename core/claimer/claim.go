@@ -171,7 +171,7 @@ func (c *Claimer) resolveAll(ctx context.Context) error {
 func (c *Claimer) publish(claimed []core.Claimed) {
 	for _, r := range claimed {
 		if r.State == core.RunQueued {
-			c.out.add(r.Queue, core.Message{Key: r.Key, Fence: r.Fence})
+			c.out.add(r.Queue, r.Message())
 		}
 	}
 }

@@ -90,7 +90,7 @@ func (d *deadLetters) tell(ctx context.Context, batch []core.Message) {
 	}
 	told := make([]core.Held, n)
 	for i, m := range batch[:n] {
-		told[i] = core.Held(m)
+		told[i] = core.Held{Key: m.Key, Fence: m.Fence}
 	}
 	sctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), d.timeout, errors.New("settling dead letters took too long"))
 	defer cancel()

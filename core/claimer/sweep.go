@@ -80,8 +80,8 @@ func (s *sweeper) follow(r core.Swept) {
 	}
 	switch {
 	case r.State == core.RunQueued:
-		s.out.add(r.Queue, core.Message{Key: r.Key, Fence: r.Fence})
+		s.out.add(r.Queue, r.Message())
 	case r.From == core.RunDead:
-		s.dead.add(core.Message{Key: r.Key, Fence: r.Fence})
+		s.dead.add(r.Message())
 	}
 }

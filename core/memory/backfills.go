@@ -170,7 +170,7 @@ func (s *Store) AdvanceBackfill(ctx context.Context, step core.BackfillStep, dis
 		if sch.Overlap != core.OverlapAllow {
 			run.CoversFrom, run.CoversTo = r.CoversFrom, r.Key.Truncate(time.Millisecond)
 		}
-		made = append(made, core.Claimed{Key: run.Key, Fence: run.Fence, State: run.State, Queue: run.Queue})
+		made = append(made, core.Claimed{Key: run.Key, TenantID: run.TenantID, Fence: run.Fence, State: run.State, Queue: run.Queue})
 	}
 	return made, nil
 }

@@ -3,6 +3,7 @@ package memory
 import (
 	"bytes"
 	"context"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -93,6 +94,24 @@ func (s *Store) Reserve(ctx context.Context, tenant uuid.UUID, r core.Request) (
 		s.reserved[k] = &core.Reservation{Request: r, At: now}
 	}
 	return *s.reserved[k], nil
+}
+
+// NoteLease implements core.ScheduleStore.
+func (s *Store) NoteLease(ctx context.Context, tenant uuid.UUID, key [32]byte, msgs []core.Message) ([]core.Message, error) {
+	if _, err := s.begin(ctx, "note lease"); err != nil {
+		return nil, err
+	}
+	defer s.mu.Unlock()
+	r := s.reserved[reservedKey{tenant, key}]
+	if r == nil {
+		return nil, core.ErrNotFound
+	}
+	if r.Leased == nil {
+		for _, m := range msgs {
+			r.Leased = append(r.Leased, core.Message{Key: m.Key, Fence: m.Fence})
+		}
+	}
+	return slices.Clone(r.Leased), nil
 }
 
 // DropReservations implements core.UpkeepStore.

@@ -154,7 +154,7 @@ func (s *Store) move(m *core.Move, now time.Time, dispatchLease time.Duration) [
 	var out []core.Claimed
 	for _, p := range m.Rows {
 		if r := s.add(&a, p, now); r != nil {
-			out = append(out, core.Claimed{Key: r.Key, Fence: r.Fence, State: r.State, Queue: r.Queue})
+			out = append(out, core.Claimed{Key: r.Key, TenantID: r.TenantID, Fence: r.Fence, State: r.State, Queue: r.Queue})
 		}
 	}
 	return out
@@ -172,7 +172,7 @@ func (s *Store) ReadClaimed(ctx context.Context, moves []core.Move) ([]core.Clai
 		for _, p := range m.Rows {
 			r := s.runs[s.key(m.ScheduleID, p.Slot)]
 			if r != nil && r.State == core.RunQueued && r.Fence == (m.Fence+1)*runFenceFactor {
-				out = append(out, core.Claimed{Key: r.Key, Fence: r.Fence, State: r.State, Queue: r.Queue})
+				out = append(out, core.Claimed{Key: r.Key, TenantID: r.TenantID, Fence: r.Fence, State: r.State, Queue: r.Queue})
 			}
 		}
 	}
@@ -194,7 +194,7 @@ func (s *Store) CancelPrevious(ctx context.Context, shard int16, moves []core.Mo
 		}
 		r := s.last(t)
 		r.cancel(core.ReasonReplaced, now)
-		out = append(out, core.Claimed{Key: r.Key, Fence: r.Fence, State: r.State, Queue: r.Queue})
+		out = append(out, core.Claimed{Key: r.Key, TenantID: r.TenantID, Fence: r.Fence, State: r.State, Queue: r.Queue})
 	}
 	return out, nil
 }

@@ -36,7 +36,7 @@ func testClaim(w *world) {
 	got := w.claim(m)
 	key := core.RunKey{Region: w.Region, ScheduleID: id, Slot: slot}
 	const fence = 2 * 65536
-	w.same("claimed", []core.Claimed{{Key: key, Fence: fence, State: core.RunQueued, Queue: queue}}, got)
+	w.same("claimed", []core.Claimed{{Key: key, TenantID: w.tenant, Fence: fence, State: core.RunQueued, Queue: queue}}, got)
 	w.same("run", core.Run{
 		Key: key, TenantID: w.tenant, State: core.RunQueued, Cause: core.CauseSchedule, Queue: queue, Fence: fence, MaxAttempts: 3,
 		WakeAt: w.now().Add(dispatchLease), CoversFrom: before.Timer.Done, CoversTo: slot, CreatedAt: w.now(),
@@ -126,7 +126,7 @@ func testClaimBusy(w *world) {
 				run.CoversFrom, run.CoversTo = w.covered(before), m.LastRun
 			}
 			w.same(what+": timer", want, w.get(id).Timer)
-			w.same(what+": rows", []core.Claimed{{Key: run.Key, Fence: run.Fence, State: run.State, Queue: queue}}, got)
+			w.same(what+": rows", []core.Claimed{{Key: run.Key, TenantID: w.tenant, Fence: run.Fence, State: run.State, Queue: queue}}, got)
 			w.same(what+": run", run, w.run(run.Key))
 		}
 	}
@@ -152,7 +152,7 @@ func testClaimRange(w *world) {
 	newest := core.RunKey{Region: w.Region, ScheduleID: id, Slot: first.Add(3 * time.Hour)}
 	const fence = 2 * 65536
 	w.same("claimed", []core.Claimed{
-		{Key: skipped, Fence: fence, State: core.RunSkipped, Queue: queue}, {Key: newest, Fence: fence, State: core.RunQueued, Queue: queue},
+		{Key: skipped, TenantID: w.tenant, Fence: fence, State: core.RunSkipped, Queue: queue}, {Key: newest, TenantID: w.tenant, Fence: fence, State: core.RunQueued, Queue: queue},
 	}, got)
 	w.same("range", core.Run{
 		Key: skipped, TenantID: w.tenant, State: core.RunSkipped, Cause: core.CauseSchedule, Reason: core.ReasonMisfire, RangeFrom: first,

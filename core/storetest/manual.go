@@ -13,6 +13,7 @@ func manualTests() []test {
 	return []test{
 		{"a key stands for one request for a day", testReserve},
 		{"one key makes one manual run", testTriggerOnce},
+		{"one key leases the same runs again", testNoteLease},
 		{"a manual run may have a payload of its own", testTriggerPayload},
 		{"a cancel ends what waits and asks what runs", testCancelRun},
 	}
@@ -40,6 +41,23 @@ func testReserve(w *world) {
 	w.same("another tenant", core.Reservation{Request: other, At: w.now()}, w.reserve(uuid.New(), other))
 	w.Advance(time.Second)
 	w.same("a day later", core.Reservation{Request: other, At: w.now()}, w.reserve(w.tenant, other))
+}
+
+func testNoteLease(w *world) {
+	r := request("lease", "one")
+	w.reserve(w.tenant, r)
+	key := core.RunKey{Region: w.Region, ScheduleID: uuid.New(), Slot: w.now().Truncate(time.Second)}
+	first, other := []core.Message{{Key: key, Fence: 7}}, []core.Message{{Key: key, Fence: 8}}
+	for _, msgs := range [][]core.Message{first, other} {
+		got, err := w.Store.NoteLease(w.ctx, w.tenant, r.Key, msgs)
+		w.must(err)
+		w.same("noted", first, got)
+	}
+	w.same("reserved again", first, w.reserve(w.tenant, r).Leased)
+	_, err := w.Store.NoteLease(w.ctx, uuid.New(), r.Key, first)
+	w.fails("of another tenant", core.ErrNotFound, err)
+	w.Advance(core.ReservationTTL)
+	w.same("a day later", 0, len(w.reserve(w.tenant, r).Leased))
 }
 
 // ask asks for a manual run under a key.

@@ -75,7 +75,7 @@ func testSweepQueued(w *world) {
 		at := w.now()
 		got := w.sweep(sweepOptions())
 		w.same("swept", []core.Swept{{
-			Key: h.Key, Shard: core.ShardOf(h.Key.ScheduleID), Fence: h.Fence, State: core.RunQueued, From: core.RunQueued, Queue: queue,
+			TenantID: w.tenant, Key: h.Key, Shard: core.ShardOf(h.Key.ScheduleID), Fence: h.Fence, State: core.RunQueued, From: core.RunQueued, Queue: queue,
 		}}, got)
 		want.WakeAt = at.Add(gap)
 		w.same(fmt.Sprintf("run after %s", at.Sub(born)), want, w.run(h.Key))
@@ -96,7 +96,7 @@ func testSweepLost(w *world) {
 		before := w.run(s.Key)
 		got := w.sweep(o)
 		w.same("swept", []core.Swept{{
-			Key: s.Key, Shard: core.ShardOf(id), Fence: s.Fence + 1, State: want, From: core.RunRunning, Queue: queue,
+			TenantID: w.tenant, Key: s.Key, Shard: core.ShardOf(id), Fence: s.Fence + 1, State: want, From: core.RunRunning, Queue: queue,
 		}}, got)
 		w.same("beats of the one who lost it", 0, len(w.beat(held(s))))
 		w.same("failed attempt", core.Attempt{
@@ -137,7 +137,7 @@ func testSweepRetrying(w *world) {
 	want := w.run(h.Key)
 	got := w.sweep(sweepOptions())
 	w.same("swept", []core.Swept{{
-		Key: h.Key, Shard: core.ShardOf(id), Fence: h.Fence + 1, State: core.RunQueued, From: core.RunRetrying, Queue: queue,
+		TenantID: w.tenant, Key: h.Key, Shard: core.ShardOf(id), Fence: h.Fence + 1, State: core.RunQueued, From: core.RunRetrying, Queue: queue,
 	}}, got)
 	want.State, want.Fence, want.WakeAt = core.RunQueued, h.Fence+1, w.now().Add(dispatchLease)
 	w.same("run", want, w.run(h.Key))
@@ -156,7 +156,7 @@ func testSweepCanceled(w *world) {
 	want := w.run(h.Key)
 	got := w.sweep(sweepOptions())
 	w.same("swept", []core.Swept{{
-		Key: h.Key, Shard: core.ShardOf(id), Fence: h.Fence + 1, State: core.RunCanceled, From: core.RunRunning, Queue: queue,
+		TenantID: w.tenant, Key: h.Key, Shard: core.ShardOf(id), Fence: h.Fence + 1, State: core.RunCanceled, From: core.RunRunning, Queue: queue,
 	}}, got)
 	want.State, want.Fence, want.WakeAt, want.FinishedAt, want.Error = core.RunCanceled, h.Fence+1, time.Time{}, w.now(), "heartbeats stopped"
 	w.same("run", want, w.run(h.Key))

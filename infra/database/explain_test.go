@@ -17,7 +17,7 @@ import (
 
 // load fills the tables: 10,000 schedules with their timers, a finished run for
 // each in every of 38 day partitions, and a few live runs;
-// and 10,000 keys, most of them of one tenant.
+// 10,000 keys, most of them of one tenant; and 10,000 idempotency keys.
 const load = `
 INSERT INTO schedules (region, id, tenant_id, name, spec, time_zone, queue, payload, misfire, misfire_grace, overlap, spread, timeout,
                        max_attempts, paused, version, created_at, updated_at)
@@ -34,7 +34,9 @@ SELECT 'local', ('00000000-0000-7000-8000-' || lpad(to_hex(n), 12, '0'))::UUID, 
        CASE WHEN d = 0 AND n % 100 = 0 THEN now() END, now(), now()
 FROM generate_series(1, 10000) AS n, generate_series(0, 37) AS d WHERE d = 0 OR n % 20 = 0;
 INSERT INTO api_keys (region, hash, tenant_id, name, scopes, created_at)
-SELECT 'local', sha256(n::TEXT::BYTEA), CASE WHEN n % 10 = 0 THEN gen_random_uuid() ELSE $1::UUID END, 'n' || n, 'read', now() FROM generate_series(1, 10000) AS n;`
+SELECT 'local', sha256(n::TEXT::BYTEA), CASE WHEN n % 10 = 0 THEN gen_random_uuid() ELSE $1::UUID END, 'n' || n, 'read', now() FROM generate_series(1, 10000) AS n;
+INSERT INTO idempotency_keys (region, tenant_id, key, request, created_at)
+SELECT 'local', $1::UUID, sha256(n::TEXT::BYTEA), sha256(n::TEXT::BYTEA), now() FROM generate_series(1, 10000) AS n;`
 
 // plans returns each statement of the hot path with arguments and the indexes
 // that have to serve it.
@@ -120,6 +122,7 @@ func plans(now time.Time, tenant uuid.UUID, analyzed bool) []struct {
 		{"cancel_backfill", []string{"backfills_(pkey|schedule_idx)"}, []any{region, tenant, ids[0]}},
 		{"slot_states", []string{day}, []any{region, tenant, ids[0], slots[:100]}},
 		{"drop_backfills", []string{"backfills_finished_idx"}, []any{region, now}},
+		{"note_lease", []string{"idempotency_keys_pkey"}, []any{region, tenant, []byte{1}, "[]"}},
 		{"settle", []string{day}, []any{region, ids, slots, fences}},
 		{"redrive", []string{schedule, "timers_schedule_key", day}, []any{region, tenant, ids[0], now, int64(1), nil}},
 		{"cancel_run", []string{day}, []any{region, tenant, ids[0], now}},

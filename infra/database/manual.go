@@ -2,6 +2,7 @@ package database
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -78,6 +79,7 @@ func (d *DB) Reserve(ctx context.Context, tenant uuid.UUID, r core.Request) (cor
 		Request   []byte
 		CreatedAt time.Time
 		Slot      *time.Time
+		Leased    []byte
 	}
 	rows, err := query[row](ctx, d, "reserve", d.region, pgID(tenant), r.Key[:], r.Body[:])
 	if err != nil {
@@ -88,7 +90,35 @@ func (d *DB) Reserve(ctx context.Context, tenant uuid.UUID, r core.Request) (cor
 	}
 	got := core.Reservation{Request: r, At: rows[0].CreatedAt.UTC(), Slot: utc(rows[0].Slot)}
 	copy(got.Body[:], rows[0].Request)
-	return got, nil
+	got.Leased, err = leased(rows[0].Leased)
+	return got, err
+}
+
+// NoteLease implements core.ScheduleStore.
+func (d *DB) NoteLease(ctx context.Context, tenant uuid.UUID, key [32]byte, msgs []core.Message) ([]core.Message, error) {
+	type row struct{ Leased []byte }
+	text, err := json.Marshal(msgs)
+	if err != nil {
+		return nil, fmt.Errorf("note lease: %w", err)
+	}
+	rows, err := query[row](ctx, d, "note_lease", d.region, pgID(tenant), key[:], string(text))
+	switch {
+	case err != nil:
+		return nil, err
+	case len(rows) == 0:
+		return nil, core.ErrNotFound
+	}
+	return leased(rows[0].Leased)
+}
+
+func leased(text []byte) (msgs []core.Message, err error) {
+	if len(text) == 0 {
+		return nil, nil
+	}
+	if err := json.Unmarshal(text, &msgs); err != nil {
+		return nil, fmt.Errorf("read a lease: %w", err)
+	}
+	return msgs, nil
 }
 
 // DropReservations implements core.UpkeepStore. CockroachDB expires them by

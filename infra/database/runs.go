@@ -17,6 +17,7 @@ func (d *DB) Sweep(ctx context.Context, o core.SweepOptions) ([]core.Swept, time
 		DBNow        time.Time
 		ScheduleID   *uuid.UUID
 		ScheduledFor *time.Time
+		TenantID     *uuid.UUID
 		Shard        *int16
 		Fence        *int64
 		State        *string
@@ -39,7 +40,7 @@ func (d *DB) Sweep(ctx context.Context, o core.SweepOptions) ([]core.Swept, time
 			continue
 		}
 		out = append(out, core.Swept{
-			Key: d.key(*r.ScheduleID, *r.ScheduledFor), Shard: fromNull(r.Shard), Fence: fromNull(r.Fence),
+			Key: d.key(*r.ScheduleID, *r.ScheduledFor), TenantID: fromNull(r.TenantID), Shard: fromNull(r.Shard), Fence: fromNull(r.Fence),
 			State: core.RunState(fromNull(r.State)), From: core.RunState(fromNull(r.Was)), Queue: fromNull(r.Queue),
 		})
 	}

@@ -157,6 +157,7 @@ func (d *DB) ReadTimers(ctx context.Context, schedules []uuid.UUID) ([]core.Sche
 type claimedRow struct {
 	ScheduleID   uuid.UUID
 	ScheduledFor time.Time
+	TenantID     uuid.UUID
 	Fence        int64
 	State        string
 	Queue        string
@@ -164,7 +165,7 @@ type claimedRow struct {
 
 func (d *DB) claimed(rows []claimedRow) []core.Claimed {
 	return each(rows, func(r claimedRow) core.Claimed {
-		return core.Claimed{Key: d.key(r.ScheduleID, r.ScheduledFor), Fence: r.Fence, State: core.RunState(r.State), Queue: r.Queue}
+		return core.Claimed{Key: d.key(r.ScheduleID, r.ScheduledFor), TenantID: r.TenantID, Fence: r.Fence, State: core.RunState(r.State), Queue: r.Queue}
 	})
 }
 

@@ -11,6 +11,7 @@ import (
 
 // addQueues gives up the flags of queues outside of it.
 func addQueues(f *pflag.FlagSet, c *up.Config) {
+	f.StringSliceVar(&c.WorkerQueues, "worker-queue", nil, "queue whose runs workers in any language lease over the API; can be repeated")
 	f.StringToStringVar(&c.SQS, "sqs-queue", nil, "carry the runs of a queue through Amazon SQS, as http=URL; can be repeated")
 	f.Lookup("sqs-queue").DefValue = "" // not an empty list, in the help
 	f.StringVar(&c.DeadLetters, "dead-letter-queue", "", "name of an --sqs-queue that is told of each dead run")

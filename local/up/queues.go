@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/fencepost/fencepost/core"
+	"github.com/fencepost/fencepost/core/worker"
 	"github.com/fencepost/fencepost/infra/inprocess"
 	"github.com/fencepost/fencepost/infra/sqs"
 )
@@ -16,6 +17,7 @@ import (
 // through this process for the others.
 type queues struct {
 	inside *inprocess.Queue
+	desk   *worker.Desk      // of the queues that workers lease from
 	mapped map[string]string // to URLs
 	// sent and received are nil where nothing is mapped, or the role is not there.
 	sent     *sqs.Publisher
@@ -29,6 +31,9 @@ func (p *process) openQueues(ctx context.Context, names []string) (*queues, erro
 		return nil, err
 	}
 	q := &queues{inside: inside, mapped: p.c.SQS}
+	if q.desk, err = worker.New(worker.Config{Store: p.db, Clock: p.clock, Queues: p.c.WorkerQueues}); err != nil {
+		return nil, err
+	}
 	if len(q.mapped) == 0 {
 		return q, nil
 	}
@@ -57,7 +62,10 @@ func (q *queues) local(names []string) []string {
 
 // Publish implements core.Publisher.
 func (q *queues) Publish(ctx context.Context, queue string, msgs []core.Message) (int, error) {
-	if q.mapped[queue] != "" {
+	switch {
+	case slices.Contains(q.desk.Queues(), queue):
+		return q.desk.Publish(ctx, queue, msgs)
+	case q.mapped[queue] != "":
 		return q.sent.Publish(ctx, queue, msgs)
 	}
 	return q.inside.Publish(ctx, queue, msgs)
@@ -100,6 +108,11 @@ func (q *queues) close(ctx context.Context) error {
 
 // checkQueues refuses queues that nothing here could use.
 func (c *Config) checkQueues() error {
+	for _, name := range c.WorkerQueues {
+		if name == "http" || name == "exec" || name == c.DeadLetters || name == "" {
+			return core.Invalid("--worker-queue", "must be a name of its own, not http, exec or the one of --dead-letter-queue")
+		}
+	}
 	known := []string{"http", "exec", c.DeadLetters}
 	for _, name := range slices.Sorted(maps.Keys(c.SQS)) {
 		if !slices.Contains(known, name) || name == "" {

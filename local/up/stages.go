@@ -23,6 +23,16 @@ import (
 	"github.com/fencepost/fencepost/local/terminal"
 )
 
+// known are the queues that a schedule may name, with what checks their payloads:
+// those of workers outside take any.
+func (p *process) known() map[string]core.Target {
+	t := p.targets()
+	for _, name := range p.c.WorkerQueues {
+		t[name] = core.Handler(nil)
+	}
+	return t
+}
+
 // targets are what this process can execute, by queue.
 func (p *process) targets() map[string]core.Target {
 	t := map[string]core.Target{"http": httptarget.New(httptarget.Config{AllowPrivate: p.c.AllowPrivate})}
@@ -42,7 +52,8 @@ func (p *process) stages(ctx context.Context) ([]func(context.Context) error, er
 	if err != nil {
 		return nil, err
 	}
-	var run []func(context.Context) error
+	p.desk = queue.desk
+	run := p.relayToWorkers(queue)
 	if p.c.has(RoleClaimer) {
 		c, err := p.claimer(queue, names)
 		if err != nil {
@@ -76,10 +87,28 @@ func (p *process) claimer(queue *queues, names []string) (*claimer.Claimer, erro
 	if p.c.has(RoleExecutor) {
 		c.Queues = append(c.Queues, queue.local(names)...)
 	}
+	if p.c.has(RoleAPI) {
+		c.Queues = append(c.Queues, p.c.WorkerQueues...)
+	}
 	if len(c.Queues) > 0 {
 		c.Publisher = queue
 	}
 	return claimer.New(c)
+}
+
+// relayToWorkers returns the loop that finds runs for the workers which ask at this
+// process, while some do. A claimer beside needs none: it tells the desk itself.
+func (p *process) relayToWorkers(queue *queues) []func(context.Context) error {
+	if len(p.c.WorkerQueues) == 0 || !p.c.has(RoleAPI) || p.c.has(RoleClaimer) {
+		return nil
+	}
+	r, err := claimer.NewRelay(claimer.Config{
+		Store: p.db, Clock: p.clock, Publisher: queue.desk, Queues: p.c.WorkerQueues, Logger: p.c.Logger, PollEvery: 500 * time.Millisecond,
+	}, queue.desk.Wanted)
+	if err != nil {
+		return nil // not reached: nothing is missing
+	}
+	return []func(context.Context) error{r.Run}
 }
 
 // roomy is how many messages may wait in a queue that still takes what a relay
@@ -87,12 +116,12 @@ func (p *process) claimer(queue *queues, names []string) (*claimer.Claimer, erro
 const roomy = 1000
 
 func (p *process) handler() (http.Handler, error) {
-	service, err := schedules.NewLimited(p.db, p.c.Region, p.targets(), p.c.Limits)
+	service, err := schedules.NewLimited(p.db, p.c.Region, p.known(), p.c.Limits)
 	if err != nil {
 		return nil, err
 	}
 	return api.New(api.Config{
-		Service: service, Keys: p.db, Ready: p.db.Ping, Inspect: p.db.Inspect, Clock: p.clock,
+		Service: service, Workers: p.desk, Keys: p.db, Ready: p.db.Ping, Inspect: p.db.Inspect, Clock: p.clock,
 		Logger: p.c.Logger, Version: p.c.Version, Rate: p.c.Rate,
 	})
 }
@@ -109,6 +138,7 @@ func (p *process) serveHTTP(ctx context.Context, l net.Listener, h http.Handler)
 	case err := <-failed:
 		return fmt.Errorf("serve http: %w", err)
 	case <-ctx.Done():
+		p.desk.Close() // who waits for runs waits no longer
 	}
 	limit, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), 2*time.Second, errors.New("shutting down http took too long"))
 	defer cancel()

@@ -21,6 +21,7 @@ import (
 	"github.com/fencepost/fencepost/core"
 	"github.com/fencepost/fencepost/core/api"
 	"github.com/fencepost/fencepost/core/schedules"
+	"github.com/fencepost/fencepost/core/worker"
 	"github.com/fencepost/fencepost/infra/clock"
 	"github.com/fencepost/fencepost/infra/database"
 	"github.com/fencepost/fencepost/infra/embedded"
@@ -56,6 +57,8 @@ type Config struct {
 	Rate api.RateLimit
 	// Limits bound what each tenant may have. The zero value bounds nothing.
 	Limits schedules.Limits
+	// WorkerQueues are those whose runs workers outside lease over the API.
+	WorkerQueues []string
 	// SQS are the URLs of queues at Amazon SQS by the queues whose runs they carry.
 	// The others go through the database, or through this process.
 	SQS map[string]string
@@ -125,6 +128,7 @@ type process struct {
 	clock core.Clock
 	owner string
 	db    *database.DB
+	desk  *worker.Desk
 	// kind names the database for the summary.
 	kind  string
 	fresh bool // the embedded database is new

@@ -25,4 +25,4 @@ JOIN schedules AS s ON s.region = m.region AND s.id = m.schedule_id
 JOIN timers AS t ON t.region = m.region AND t.schedule_id = m.schedule_id
 JOIN unnest($10::TIMESTAMPTZ[], $11::TIMESTAMPTZ[]) AS u(key, covers_from) ON m.region = $1
 ON CONFLICT (region, schedule_id, scheduled_for) DO NOTHING
-RETURNING schedule_id, scheduled_for, fence, state, queue;
+RETURNING schedule_id, scheduled_for, tenant_id, fence, state, queue;

@@ -26,4 +26,4 @@ FROM (
 WHERE r.region = $1 AND r.schedule_id = m.schedule_id AND r.scheduled_for = m.last_run
   AND m.fence + 0 = m.fence AND m.fence - 0 = m.fence
   AND r.state IN ('queued', 'running', 'retrying') AND NOT r.cancel_requested
-RETURNING r.schedule_id, r.scheduled_for, r.fence, r.state, r.queue;
+RETURNING r.schedule_id, r.scheduled_for, r.tenant_id, r.fence, r.state, r.queue;

@@ -67,4 +67,4 @@ JOIN unnest($12::UUID[], $13::TIMESTAMPTZ[], $14::TIMESTAMPTZ[], $15::INT8[], $1
   ON s.schedule_id = m.schedule_id
 WHERE NOT m.parked
 ON CONFLICT (region, schedule_id, scheduled_for) DO NOTHING
-RETURNING schedule_id, scheduled_for, fence, state, queue;
+RETURNING schedule_id, scheduled_for, tenant_id, fence, state, queue;

@@ -78,6 +78,6 @@ WITH due AS MATERIALIZED (
   ON CONFLICT (region, schedule_id, scheduled_for, attempt) DO NOTHING
   RETURNING attempt
 )
-SELECT c.db_now, m.schedule_id, m.scheduled_for, m.shard, m.fence, m.state, m.was, m.queue
+SELECT c.db_now, m.schedule_id, m.scheduled_for, m.tenant_id, m.shard, m.fence, m.state, m.was, m.queue
 FROM (SELECT now() AS db_now) AS c
 LEFT JOIN moved AS m ON true;

@@ -1,0 +1,2 @@
+-- +goose Up
+ALTER TABLE idempotency_keys ADD COLUMN leased JSONB NULL;
