@@ -79,4 +79,7 @@ type Delivery struct {
 	Token uuid.UUID
 	// Receipt is the queue's own handle; empty where it needs none.
 	Receipt string
+	// Permits are those that Start is to take for the run, one of each limit that
+	// it is under.
+	Permits []Permit
 }

@@ -64,7 +64,9 @@ const MaxHandBacks = 3
 // RunStore is what the executor needs.
 type RunStore interface {
 	// Start gives each queued run whose fence is the delivery's to that
-	// delivery: running, fence + 1, attempt + 1, a lease. A delivery sent
+	// delivery: running, fence + 1, attempt + 1, a lease. A run that is under
+	// limits starts only if the delivery's permits are still as they were seen, one
+	// for each limit. A delivery sent
 	// again gets its row again, unchanged but for a renewed lease. Deliveries
 	// that get nothing are missing in the answer: drop them. Of several
 	// deliveries of one run in a call only one may be passed.

@@ -173,6 +173,9 @@ type Swept struct {
 	State    RunState // queued runs are to be published, and dead ones told of
 	From     RunState
 	Queue    string
+	// Admitted says of a queued run that it was let go to get a permit, and
+	// Waiting that it waits to be.
+	Admitted, Waiting bool
 }
 
 // Message returns what tells an executor, or who asks for dead runs, of the run.
@@ -241,6 +244,7 @@ type NewSchedule struct {
 type ScheduleStore interface {
 	CalendarStore
 	BackfillStore
+	LimitAdmin
 	// Now returns the database's time.
 	Now(ctx context.Context) (time.Time, error)
 	// Create stores a schedule with its timer: first fire time nextAt, settled

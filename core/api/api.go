@@ -99,6 +99,7 @@ func New(c Config) (http.Handler, error) {
 	a.addLists()
 	a.addExceptions()
 	a.addCalendars()
+	a.addLimits()
 	a.addBackfills()
 	a.addPreviews()
 	a.addExplain()

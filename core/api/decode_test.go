@@ -102,7 +102,7 @@ func TestWrongJobs(t *testing.T) {
 		{`{` + rest + `}`, 422, "invalid", "job", "is required"},
 		{`{` + rest + `,"job":{}}`, 422, "invalid", "job.queue", "is required"},
 		{`{` + rest + `,"job":{"queue":""}}`, 422, "invalid", "job.queue", "is required"},
-		{`{` + rest + `,"job":{"queue":"canary-5e1f"}}`, 422, "invalid", "job.queue", "is not one that this installation serves; known are http, test"},
+		{`{` + rest + `,"job":{"queue":"canary-5e1f"}}`, 422, "invalid", "job.queue", "is not one that this installation serves; known are http, narrow, test, wide"},
 		{`{` + rest + `,"job":"canary-5e1f"}`, 422, "invalid", "job", "must be an object"},
 		{`{` + rest + `,"job":{"queue":"test","http":{}}}`, 422, "invalid", "job", "must have either http, or queue and payload, but not both"},
 		{`{` + rest + `,"job":{"payload":1,"http":{}}}`, 422, "invalid", "job", "must have either http, or queue and payload, but not both"},

@@ -193,7 +193,7 @@ func newServer(t testing.TB, store core.ScheduleStore, keys core.KeyStore, chang
 	t.Helper()
 	s := &server{TB: t, keys: keys, log: &lockedBuffer{}, clock: &manualClock{now: time.Date(2027, 1, 5, 9, 0, 0, 0, time.UTC)}}
 	c := api.Config{
-		Service: schedules.New(store, region, map[string]core.Target{"test": testTarget{}, "http": testTarget{}}),
+		Service: schedules.New(store, region, map[string]core.Target{"test": testTarget{}, "http": testTarget{}, "narrow": testTarget{}, "wide": testTarget{}}),
 		Keys:    keys, Clock: s.clock, Version: "1.2.3",
 		Ready:  func(context.Context) error { return nil },
 		Logger: slog.New(slog.NewJSONHandler(s.log, &slog.HandlerOptions{Level: slog.LevelDebug})),

@@ -78,6 +78,9 @@ func routes() map[string]route {
 		"GET /v1/keys":                         {scope: "admin", lists: "key"},
 		"DELETE /v1/keys/{id}":                 {scope: "admin", of: "key"},
 		"POST /v1/runs/{id}/cancel":            {scope: "write", of: "run"},
+		"GET /v1/queues":                       {scope: "read", lists: "limit"},
+		"PUT /v1/queues/{queue}/limit":         {scope: "write", of: "limit", own: true, body: `{"concurrency":7}`},
+		"DELETE /v1/queues/{queue}/limit":      {scope: "write", of: "limit"},
 		"POST /v1/queues/{queue}/lease":        {scope: "worker", of: "queue", own: true},
 		"POST /v1/runs/{id}/heartbeat":         {scope: "worker", of: "held", body: `{"fence":FENCE}`},
 		"POST /v1/runs/{id}/finish":            {scope: "worker", of: "held", body: `{"fence":FENCE,"outcome":"handed_back"}`},
@@ -102,8 +105,9 @@ func (s *server) make() things {
 	name := "of-" + uuid.NewString()
 	want[api.CalendarResult](s, s.send("PUT", "/v1/calendars/"+name, `{"dates":["2099-12-25"]}`), 201)
 	held := s.hold(want[api.Run](s, s.send("POST", "/v1/schedules/"+made.ID+"/trigger", nil), 202))
+	want[api.QueueLimit](s, s.send("PUT", "/v1/queues/narrow/limit", `{"concurrency":1}`), 200)
 	fill := want[api.BackfillPlan](s, s.send("POST", "/v1/schedules/"+made.ID+"/backfill", twoDays), 202)
-	return things{"schedule": made.ID, "name": made.Name, "run": run.ID, "key": key.ID, "calendar": name, "backfill": fill.Backfill.ID, "queue": "test", "held": held.Key.ID(), "fence": fmt.Sprint(held.Fence)}
+	return things{"schedule": made.ID, "name": made.Name, "run": run.ID, "key": key.ID, "calendar": name, "backfill": fill.Backfill.ID, "queue": "test", "limit": "narrow", "held": held.Key.ID(), "fence": fmt.Sprint(held.Fence)}
 }
 
 // hold starts a queued run, as an executor or a worker does.
@@ -124,7 +128,7 @@ func (s *server) hold(run api.Run) core.Held {
 func nobodys() things {
 	id := uuid.Must(uuid.NewV7())
 	key := core.RunKey{Region: region, ScheduleID: id, Slot: time.Date(2027, 1, 5, 9, 0, 0, 1000, time.UTC)}
-	return things{"schedule": id.String(), "name": "of " + uuid.NewString(), "run": key.ID(), "key": "key_" + strings.ReplaceAll(id.String(), "-", "")[16:], "calendar": "of-" + uuid.NewString(), "backfill": uuid.NewString(), "queue": "test", "held": key.ID(), "fence": "65537"}
+	return things{"schedule": id.String(), "name": "of " + uuid.NewString(), "run": key.ID(), "key": "key_" + strings.ReplaceAll(id.String(), "-", "")[16:], "calendar": "of-" + uuid.NewString(), "backfill": uuid.NewString(), "queue": "test", "limit": "wide", "held": key.ID(), "fence": "65537"}
 }
 
 var parameter = regexp.MustCompile(`\{\w+\}`)

@@ -221,3 +221,30 @@ func TestWrongLeases(t *testing.T) {
 		}
 	})
 }
+
+// TestWorkersKeepLimits: of two runs one is leased; the other comes, without an attempt
+// lost, once the first has ended.
+func TestWorkersKeepLimits(t *testing.T) {
+	t.Parallel()
+	eachStore(t, func(s *server) {
+		want[api.QueueLimit](s, s.send("PUT", "/v1/queues/test/limit", `{"concurrency":1}`), 200)
+		made := s.create(`{"name":"a","spec":"@daily","overlap":"allow","job":{"queue":"test"}}`)
+		first, second := s.offer(made.ID), s.offer(made.ID)
+		got := s.leaseRuns(`{"max":5}`)
+		if len(got) != 1 || got[0].RunID != first.ID() {
+			s.Fatalf("leased %+v", got)
+		}
+		if more := s.leaseRuns(`{"max":5}`); len(more) != 0 {
+			s.Fatalf("leased beyond the limit: %+v", more)
+		}
+		limits := want[api.List[api.QueueLimit]](s, s.send("GET", "/v1/queues", nil), 200).Items
+		if limits[0].Running != 1 || limits[0].Waiting != 1 {
+			s.Errorf("%+v", limits)
+		}
+		want[api.Run](s, s.send("POST", "/v1/runs/"+got[0].RunID+"/finish", fmt.Sprintf(`{"fence":%d,"outcome":"failed","permanent":true}`, got[0].Fence)), 200)
+		got = s.leaseRuns(`{}`)
+		if len(got) != 1 || got[0].RunID != second.ID() || got[0].Attempt != 1 {
+			s.Errorf("after the end: %+v", got)
+		}
+	})
+}

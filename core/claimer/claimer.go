@@ -25,6 +25,7 @@ type Store interface {
 	core.SweepStore
 	core.LeaseStore
 	core.BackfillQueue
+	core.LimitStore
 }
 
 // Config tunes a claimer. Store, Clock and Owner are required; the zero value

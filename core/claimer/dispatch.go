@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/fencepost/fencepost/core"
+	"github.com/fencepost/fencepost/core/limit"
 )
 
 const (
@@ -22,8 +23,14 @@ const (
 )
 
 type outgoing struct {
-	queue string
+	lane
 	core.Message
+}
+
+// lane is where a message goes. What was admitted passes by the limit of its queue.
+type lane struct {
+	queue    string
+	admitted bool
 }
 
 // dispatcher publishes messages in batches, concurrently and in bounded memory.
@@ -37,6 +44,9 @@ type dispatcher struct {
 	queues  []string // that to serves
 	in      chan outgoing
 	warn    sync.Once
+	room    func(queue string) bool // nil: any queue has
+	gate    *limit.Gate
+	admit   *limit.Admitter
 	// unserved are the queues of runs that were left to others.
 	unserved sync.Map
 
@@ -45,10 +55,17 @@ type dispatcher struct {
 }
 
 func newDispatcher(c Config) *dispatcher {
-	return &dispatcher{
+	d := &dispatcher{
 		to: c.Publisher, clock: c.Clock, log: c.Logger, timeout: c.Timeout, queues: c.Queues,
-		in: make(chan outgoing, dispatchBuffer), full: map[string]time.Time{},
+		in: make(chan outgoing, dispatchBuffer), full: map[string]time.Time{}, gate: limit.New(c.Store, c.Clock, c.Timeout),
 	}
+	d.admit = limit.NewAdmitter(limit.AdmitterConfig{
+		Gate: d.gate, Clock: c.Clock, Logger: c.Logger, DispatchLease: c.DispatchLease, Looks: true, Send: d.send,
+		Serves: func(queue string) bool {
+			return d.serves(queue) && !d.isFull(queue) && (d.room == nil || d.room(queue))
+		},
+	})
+	return d
 }
 
 // serves reports whether this process publishes to the queue.
@@ -56,7 +73,10 @@ func (d *dispatcher) serves(queue string) bool { return slices.Contains(d.queues
 
 // add takes a message for publishing; it never blocks. Runs of queues that
 // other processes serve are theirs to find.
-func (d *dispatcher) add(queue string, m core.Message) {
+func (d *dispatcher) add(queue string, m core.Message) { d.put(outgoing{lane{queue: queue}, m}) }
+
+func (d *dispatcher) put(m outgoing) {
+	queue := m.queue
 	if !d.serves(queue) {
 		d.warnUnserved(queue)
 		return
@@ -65,7 +85,7 @@ func (d *dispatcher) add(queue string, m core.Message) {
 		return
 	}
 	select {
-	case d.in <- outgoing{queue, m}:
+	case d.in <- m:
 	default:
 		d.warn.Do(func() { d.log.Warn("dispatch buffer is full; runs wait for the sweep") })
 	}
@@ -82,6 +102,7 @@ func (d *dispatcher) run(ctx context.Context) error {
 			return nil
 		})
 	}
+	g.Go(func() error { return d.admit.Run(ctx) })
 	return g.Wait()
 }
 
@@ -107,12 +128,12 @@ func (d *dispatcher) work(ctx, drain context.Context) {
 }
 
 // collect gathers what is waiting beside first, by queue.
-func (d *dispatcher) collect(first outgoing) map[string][]core.Message {
-	out := map[string][]core.Message{first.queue: {first.Message}}
+func (d *dispatcher) collect(first outgoing) map[lane][]core.Message {
+	out := map[lane][]core.Message{first.lane: {first.Message}}
 	for range dispatchBatch - 1 {
 		select {
 		case m := <-d.in:
-			out[m.queue] = append(out[m.queue], m.Message)
+			out[m.lane] = append(out[m.lane], m.Message)
 		default:
 			return out
 		}
@@ -120,19 +141,42 @@ func (d *dispatcher) collect(first outgoing) map[string][]core.Message {
 	return out
 }
 
-func (d *dispatcher) publish(ctx context.Context, batch map[string][]core.Message) {
-	for queue, msgs := range batch {
-		pctx, cancel := context.WithTimeoutCause(ctx, d.timeout, errors.New("publish took too long"))
-		n, err := d.to.Publish(pctx, queue, msgs)
-		cancel()
-		switch {
-		case err == nil:
-		case errors.Is(err, core.ErrQueueFull):
-			d.log.Debug("queue is full; runs wait for the sweep", "queue", queue, "runs", len(msgs)-n)
-			d.setFull(queue)
-		default:
-			d.log.Error("publish", "queue", queue, "runs", len(msgs)-n, "error", err)
+func (d *dispatcher) publish(ctx context.Context, batch map[lane][]core.Message) {
+	for to, msgs := range batch {
+		if to.admitted || !d.hold(ctx, to.queue, msgs) {
+			d.send(ctx, to.queue, msgs)
 		}
+	}
+}
+
+// hold has the runs of a queue that has a limit wait until they are admitted, and
+// reports whether it did. What cannot be held is published: start keeps the limit.
+func (d *dispatcher) hold(ctx context.Context, queue string, msgs []core.Message) bool {
+	limited, err := d.gate.Limited(ctx, queue)
+	if err == nil && limited {
+		err = d.gate.Hold(ctx, msgs)
+	}
+	if err != nil {
+		d.log.Error("limits", "queue", queue, "error", err)
+		return false
+	}
+	if limited {
+		d.admit.Tell(queue)
+	}
+	return limited
+}
+
+func (d *dispatcher) send(ctx context.Context, queue string, msgs []core.Message) {
+	pctx, cancel := context.WithTimeoutCause(ctx, d.timeout, errors.New("publish took too long"))
+	defer cancel()
+	n, err := d.to.Publish(pctx, queue, msgs)
+	switch {
+	case err == nil:
+	case errors.Is(err, core.ErrQueueFull):
+		d.log.Debug("queue is full; runs wait for the sweep", "queue", queue, "runs", len(msgs)-n)
+		d.setFull(queue)
+	default:
+		d.log.Error("publish", "queue", queue, "runs", len(msgs)-n, "error", err)
 	}
 }
 

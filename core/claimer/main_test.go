@@ -34,6 +34,8 @@ func newStore() *store {
 	return &store{timers: map[uuid.UUID]core.Scheduled{}, runs: map[core.RunKey]core.Claimed{}}
 }
 
+func (*store) LimitedQueues(context.Context) ([]string, error) { return nil, nil }
+
 // add makes n schedules of an hour whose first slot is due.
 func (s *store) add(n int, due time.Time) {
 	s.mu.Lock()

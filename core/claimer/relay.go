@@ -30,6 +30,7 @@ func NewRelay(c Config, room func(queue string) bool) (*Relay, error) {
 // database.
 func (r *Relay) Run(ctx context.Context) error {
 	out := newDispatcher(r.c)
+	out.room = r.room
 	g, gctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return out.run(gctx) })
 	g.Go(func() error { return r.loop(gctx, newSweeper(r.c, out, newDeadLetters(r.c))) })

@@ -79,8 +79,9 @@ func (s *sweeper) follow(r core.Swept) {
 		s.c.Logger.Warn("run lost its heartbeats", "run_id", r.Key.ID(), "schedule_id", r.Key.ScheduleID, "slot", r.Key.Slot, "state", r.State)
 	}
 	switch {
+	case r.Waiting: // for a permit; it is let go when there is one
 	case r.State == core.RunQueued:
-		s.out.add(r.Queue, r.Message())
+		s.out.put(outgoing{lane{r.Queue, r.Admitted}, r.Message()})
 	case r.From == core.RunDead:
 		s.dead.add(r.Message())
 	}

@@ -29,9 +29,12 @@ func (d deafTarget) Execute(context.Context, core.Execution) (json.RawMessage, e
 // deafStore starts one run and counts its heartbeats.
 type deafStore struct {
 	core.RunStore
+	core.LimitStore
 	timeout time.Duration
 	beats   []time.Time
 }
+
+func (*deafStore) LimitedQueues(context.Context) ([]string, error) { return nil, nil }
 
 func (d *deafStore) Start(_ context.Context, ds []core.Delivery, _ time.Duration) ([]core.Started, error) {
 	return []core.Started{{

@@ -20,12 +20,19 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/fencepost/fencepost/core"
+	"github.com/fencepost/fencepost/core/limit"
 )
+
+// Store is what the executor needs of the database.
+type Store interface {
+	core.RunStore
+	core.LimitStore
+}
 
 // Config tunes an executor. Store, Queue, Clock and Targets are required; the
 // zero value of every other field is replaced by its default.
 type Config struct {
-	Store core.RunStore
+	Store Store
 	Queue core.Consumer
 	Clock core.Clock
 	// Targets are what executes the jobs of each queue; only these queues are
@@ -35,6 +42,9 @@ type Config struct {
 	// OnFinish, if not nil, is told of each accepted outcome. It must not
 	// block.
 	OnFinish func(Report)
+	// Publisher, if not nil, takes the runs that waited for an attempt here to end,
+	// because of a limit. Without it they wait for a claimer to look.
+	Publisher core.Publisher
 
 	Concurrency  int           // attempts at once for each queue; defaults to 64
 	Lease        time.Duration // defaults to 30 s; renewed every third
@@ -93,6 +103,8 @@ type Executor struct {
 	finishes chan finish
 	ended    chan struct{} // closed when no more finishes are waited for
 	nudges   *nudger
+	gate     *limit.Gate
+	admits   *limit.Admitter
 }
 
 // New returns an executor. It fails if a required field is missing.
@@ -101,10 +113,15 @@ func New(c Config) (*Executor, error) {
 		return nil, errors.New("executor: store, queue, clock and targets are required")
 	}
 	c = c.withDefaults()
-	return &Executor{
+	e := &Executor{
 		c: c, live: map[core.Held]*attempt{}, wake: make(chan struct{}, 1), finishes: make(chan finish, 1000), ended: make(chan struct{}),
-		nudges: newNudger(c),
-	}, nil
+		nudges: newNudger(c), gate: limit.New(c.Store, c.Clock, c.Timeout),
+	}
+	e.admits = limit.NewAdmitter(limit.AdmitterConfig{
+		Gate: e.gate, Clock: c.Clock, Logger: c.Logger, DispatchLease: c.Lease, Send: e.publish,
+		Serves: func(string) bool { return c.Publisher != nil },
+	})
+	return e, nil
 }
 
 // Run executes until ctx is done. Then it receives no more, lets the attempts
@@ -125,6 +142,7 @@ func (e *Executor) Run(ctx context.Context) error {
 		e.recordAll(ctx)
 	})
 	background.Go(func() { e.nudges.run(nudging) })
+	background.Go(func() { _ = e.admits.Run(ctx) }) // it returns nil
 
 	var receivers errgroup.Group
 	for queue, target := range e.c.Targets {
@@ -158,7 +176,7 @@ func (e *Executor) serve(ctx, attempts context.Context, end context.CancelCauseF
 			}
 			continue
 		}
-		started, dropped := e.start(ctx, attempts, ds)
+		started, dropped := e.start(ctx, attempts, queue, ds)
 		for range dropped {
 			<-room
 		}
@@ -214,17 +232,17 @@ func (e *Executor) drain(end context.CancelCauseFunc, running *sync.WaitGroup) {
 // and how many deliveries were dropped. A start that failed is sent again for as
 // long as its lease could be trusted had it happened: the token tells the
 // database that it is the same delivery, and no attempt is lost to an outage.
-func (e *Executor) start(ctx, attempts context.Context, ds []core.Delivery) ([]*attempt, int) {
+func (e *Executor) start(ctx, attempts context.Context, queue string, ds []core.Delivery) ([]*attempt, int) {
 	unique := newestOfEach(ds)
 	limit := e.trustUntil(e.c.Clock.Now())
 	gap := 100 * time.Millisecond
 	for {
 		sctx, cancel := context.WithTimeoutCause(attempts, e.c.Timeout, errors.New("start took too long"))
 		sent := e.c.Clock.Now()
-		started, err := e.c.Store.Start(sctx, unique, e.c.Lease)
+		tried, started, err := e.permitted(sctx, queue, unique)
 		cancel()
 		if err == nil {
-			return e.admit(attempts, ds, started, sent)
+			return e.admit(attempts, append(ds, tried...), started, sent, len(ds))
 		}
 		if ctx.Err() != nil || limit.left(e.c.Clock.Now()) <= 0 {
 			// The dispatch lease, or the lease of a start that happened, ends
@@ -255,8 +273,9 @@ func newestOfEach(ds []core.Delivery) []core.Delivery {
 	return out
 }
 
-// admit registers started runs. Deliveries without a run are done with.
-func (e *Executor) admit(ctx context.Context, ds []core.Delivery, started []core.Started, sent time.Time) ([]*attempt, int) {
+// admit registers started runs. Deliveries without a run are done with; of those with
+// the same token the last counts.
+func (e *Executor) admit(ctx context.Context, ds []core.Delivery, started []core.Started, sent time.Time, received int) ([]*attempt, int) {
 	byToken := make(map[uuid.UUID]core.Delivery, len(ds))
 	for _, d := range ds {
 		byToken[d.Token] = d
@@ -283,7 +302,7 @@ func (e *Executor) admit(ctx context.Context, ds []core.Delivery, started []core
 		rest = append(rest, d)
 	}
 	e.done(ctx, rest)
-	return out, len(ds) - len(out)
+	return out, received - len(out)
 }
 
 func (e *Executor) done(ctx context.Context, ds []core.Delivery) {

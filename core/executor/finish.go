@@ -117,6 +117,9 @@ func (e *Executor) report(ctx context.Context, batch []finish, done []core.Finis
 	var awaited []uuid.UUID // schedules
 	for _, f := range batch {
 		ds = append(ds, f.attempt.delivery)
+		if len(f.attempt.delivery.Permits) > 0 {
+			e.admits.Tell(f.attempt.Queue)
+		}
 		s, ok := state[f.outcome.Held]
 		if !ok {
 			e.c.Logger.Warn("outcome refused: the fence is stale", e.attrs(f.attempt)...)

@@ -21,12 +21,15 @@ import (
 // fake is a store and a queue in one: start gives each delivery its run, and
 // the rest is done by the functions, which may be nil.
 type fake struct {
-	deliveries chan core.Delivery
-	start      func(ctx context.Context, ds []core.Delivery) ([]core.Started, error)
-	beat       func(ctx context.Context, hs []core.Held) ([]core.Beat, error)
-	mu         sync.Mutex
-	finished   []core.Outcome
+	core.LimitStore // nil: no queue has a limit
+	deliveries      chan core.Delivery
+	start           func(ctx context.Context, ds []core.Delivery) ([]core.Started, error)
+	beat            func(ctx context.Context, hs []core.Held) ([]core.Beat, error)
+	mu              sync.Mutex
+	finished        []core.Outcome
 }
+
+func (*fake) LimitedQueues(context.Context) ([]string, error) { return nil, nil }
 
 func newFake() *fake { return &fake{deliveries: make(chan core.Delivery, 100)} }
 

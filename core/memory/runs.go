@@ -28,12 +28,23 @@ func (s *Store) Start(ctx context.Context, ds []core.Delivery, lease time.Durati
 		}
 		first := r.State == core.RunQueued && r.Fence == d.Fence
 		again := r.State == core.RunRunning && r.Fence == d.Fence+1 && r.holder == d.Token
+		if first && !s.mayStart(r, d, now) {
+			continue
+		}
 		if first || again {
 			used[r] = true
 			out = append(out, s.start(r, d, now, lease))
 		}
 	}
 	return out, nil
+}
+
+// mayStart reports whether a queued run has the permits that it needs. One that would
+// not be running after the start needs none.
+func (s *Store) mayStart(r *run, d core.Delivery, now time.Time) bool {
+	permitted := s.permitted(r, d)
+	sch := s.schedules[r.Key.ScheduleID]
+	return permitted || sch == nil || sch.deleted || r.late(now) || r.expired(now) || sch.Job.Queue != r.Queue
 }
 
 // start gives a run to a delivery, for the first time or again.
@@ -55,7 +66,7 @@ func (s *Store) start(r *run, d core.Delivery, now time.Time, lease time.Duratio
 		r.State, r.WakeAt, r.StartedAt = core.RunRunning, after(now, lease), now
 		r.Attempt++
 	}
-	r.Fence, r.holder = d.Fence+1, d.Token
+	r.Fence, r.holder, r.gate = d.Fence+1, d.Token, gateOpen
 	out := core.Started{
 		Execution: core.Execution{
 			Key: r.Key, TenantID: r.TenantID, Cause: r.Cause, Attempt: r.Attempt, Fence: r.Fence,

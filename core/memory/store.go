@@ -39,6 +39,8 @@ type Store struct {
 	reserved  map[reservedKey]*core.Reservation
 	days      map[time.Time]bool // that have a partition of runs
 	calendars map[calendarKey]core.Calendar
+	limits    map[limitKey]int // concurrency
+	permits   map[limitKey][]*permit
 }
 
 type schedule struct {
@@ -63,6 +65,7 @@ type run struct {
 	queuedAt time.Time
 	failed   []core.Attempt
 	lateAt   time.Time // zero: never
+	gate     int       // whether it waits for a permit
 	// expiresAt is when all attempts together took too long; zero: never.
 	expiresAt time.Time
 }
@@ -86,7 +89,7 @@ func New(region string, clock core.Clock) *Store {
 		schedules: map[uuid.UUID]*schedule{}, timers: map[uuid.UUID]*timer{}, runs: map[core.RunKey]*run{}, backfills: map[uuid.UUID]*backfill{},
 		leases: map[int16]shardLease{}, claimers: map[string]time.Time{}, keys: map[[32]byte]core.APIKey{},
 		alerts: map[uuid.UUID]core.Alert{}, reserved: map[reservedKey]*core.Reservation{}, days: map[time.Time]bool{},
-		calendars: map[calendarKey]core.Calendar{},
+		calendars: map[calendarKey]core.Calendar{}, limits: map[limitKey]int{}, permits: map[limitKey][]*permit{},
 	}
 }
 

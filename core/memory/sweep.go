@@ -27,7 +27,8 @@ func (s *Store) Sweep(ctx context.Context, o core.SweepOptions) ([]core.Swept, t
 	for _, r := range s.awake(o, now) {
 		from := r.State
 		s.wake(r, o, now)
-		out = append(out, core.Swept{Key: r.Key, TenantID: r.TenantID, Shard: r.shard, Fence: r.Fence, State: r.State, From: from, Queue: r.Queue})
+		out = append(out, core.Swept{Key: r.Key, TenantID: r.TenantID, Shard: r.shard, Fence: r.Fence, State: r.State, From: from, Queue: r.Queue,
+			Admitted: r.gate == gateAdmitted, Waiting: r.gate == gateWaiting})
 	}
 	return out, now, nil
 }

@@ -18,6 +18,7 @@ type Store interface {
 	core.LeaseStore
 	core.BackfillQueue
 	core.RunStore
+	core.LimitStore
 	core.ScheduleStore
 	core.KeyStore
 	core.UpkeepStore
@@ -46,7 +47,7 @@ type Open func(t *testing.T) Harness
 // subtest opens a store; those of one database may share it by their regions.
 func Run(t *testing.T, open Open) {
 	for _, group := range [][]test{
-		lookTests(), claimTests(), runTests(), sweepTests(), leaseTests(), scheduleTests(), manyTests(), editTests(), keyTests(), manualTests(), policyTests(), calendarTests(), retryTests(), redriveTests(), backfillTests(),
+		lookTests(), claimTests(), runTests(), sweepTests(), leaseTests(), scheduleTests(), manyTests(), editTests(), keyTests(), manualTests(), policyTests(), calendarTests(), retryTests(), redriveTests(), backfillTests(), limitTests(),
 		pageTests(), otherTests(),
 	} {
 		run(t, open, group)

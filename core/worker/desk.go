@@ -17,11 +17,13 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/fencepost/fencepost/core"
+	"github.com/fencepost/fencepost/core/limit"
 )
 
 // Store is what a desk needs of the database.
 type Store interface {
 	core.RunStore
+	core.LimitStore
 	// Get, Run, Reserve and NoteLease are those of core.ScheduleStore.
 	Get(ctx context.Context, tenant, id uuid.UUID) (core.Scheduled, error)
 	Run(ctx context.Context, tenant uuid.UUID, key core.RunKey) (core.Run, []core.Attempt, error)
@@ -45,6 +47,7 @@ type Desk struct {
 	clock    core.Clock
 	queues   []string
 	capacity int
+	gate     *limit.Gate
 
 	mu      sync.Mutex
 	lanes   map[laneKey]*lane
@@ -76,6 +79,7 @@ func New(c Config) (*Desk, error) {
 	}
 	d := &Desk{
 		store: c.Store, clock: c.Clock, queues: slices.Sorted(slices.Values(c.Queues)), capacity: c.Capacity,
+		gate:  limit.New(c.Store, c.Clock, limitTimeout),
 		lanes: map[laneKey]*lane{}, held: map[string]int{}, waiting: map[string]int{}, closed: make(chan struct{}),
 	}
 	d.close = sync.OnceFunc(func() { close(d.closed) })

@@ -80,6 +80,7 @@ func (d *Desk) Finish(ctx context.Context, tenant uuid.UUID, r Report) (core.Run
 	case len(ended) == 0 || !r.told(ended[0].State):
 		return core.Run{}, core.ErrStaleFence
 	}
+	d.letGo(ctx, run.Queue)
 	if s := &cur.Schedule; ended[0].State.Final() && (s.Overlap == core.OverlapQueueOne || s.Overlap == core.OverlapCancelPrevious ||
 		s.Misfire == core.MisfireRunAll && s.Overlap != core.OverlapAllow) {
 		// Best effort: the timer looks again by itself.

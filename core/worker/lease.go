@@ -125,10 +125,10 @@ func (d *Desk) start(ctx context.Context, tenant uuid.UUID, a Ask, msgs []core.M
 		ds[i] = core.Delivery{Message: m, Token: token}
 	}
 	sent := d.clock.Now()
-	started, err := d.store.Start(ctx, ds, a.Lease)
+	started, err := d.permitted(ctx, a, ds)
 	for n := 0; n < 2 && errors.Is(err, core.ErrUnknownOutcome); n++ {
 		sent = d.clock.Now()
-		started, err = d.store.Start(ctx, ds, a.Lease)
+		started, err = d.permitted(ctx, a, ds)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("lease: %w", err)

@@ -17,7 +17,7 @@ import (
 
 // load fills the tables: 10,000 schedules with their timers, a finished run for
 // each in every of 38 day partitions, and a few live runs;
-// 10,000 keys, most of them of one tenant; and 10,000 idempotency keys.
+// 10,000 keys, most of them of one tenant; 10,000 idempotency keys; and 100 limits with 100 permits each.
 const load = `
 INSERT INTO schedules (region, id, tenant_id, name, spec, time_zone, queue, payload, misfire, misfire_grace, overlap, spread, timeout,
                        max_attempts, paused, version, created_at, updated_at)
@@ -36,7 +36,10 @@ FROM generate_series(1, 10000) AS n, generate_series(0, 37) AS d WHERE d = 0 OR 
 INSERT INTO api_keys (region, hash, tenant_id, name, scopes, created_at)
 SELECT 'local', sha256(n::TEXT::BYTEA), CASE WHEN n % 10 = 0 THEN gen_random_uuid() ELSE $1::UUID END, 'n' || n, 'read', now() FROM generate_series(1, 10000) AS n;
 INSERT INTO idempotency_keys (region, tenant_id, key, request, created_at)
-SELECT 'local', $1::UUID, sha256(n::TEXT::BYTEA), sha256(n::TEXT::BYTEA), now() FROM generate_series(1, 10000) AS n;`
+SELECT 'local', $1::UUID, sha256(n::TEXT::BYTEA), sha256(n::TEXT::BYTEA), now() FROM generate_series(1, 10000) AS n;
+INSERT INTO queues (region, name, tenant_id, concurrency, updated_at) SELECT 'local', 'q' || n, $1::UUID, 100, now() FROM generate_series(1, 100) AS n;
+INSERT INTO permits (region, queue, tenant_id, n, version)
+SELECT 'local', 'q' || q, $1::UUID, n, 1 FROM generate_series(1, 100) AS q, generate_series(1, 100) AS n;`
 
 // plans returns each statement of the hot path with arguments and the indexes
 // that have to serve it.
@@ -69,6 +72,7 @@ func plans(now time.Time, tenant uuid.UUID, analyzed bool) []struct {
 	if analyzed {
 		keys, oneKey = "api_keys_tenant_idx", "api_keys_id_key"
 	}
+	gate := `runs_p\d+_region_queue_gate_tenant_id_queued_at_idx`
 	wake := `runs_p\d+_region_shard_wake_at_idx`
 	return []struct {
 		name string
@@ -83,7 +87,17 @@ func plans(now time.Time, tenant uuid.UUID, analyzed bool) []struct {
 			ids, slots, slots, fences, bools, texts, texts, texts, ints, slots, bools, fences, spans, nils, slots, spans,
 		}},
 		{"cancel_previous", []string{`timers_(pkey|schedule_key)`, day}, []any{region, int16(1), ids, slots, fences, slots, slots}},
-		{"start", []string{day, "schedules_pkey"}, []any{region, time.Second, ids, slots, fences, ids}},
+		{"start", []string{day, "schedules_pkey", "permits_pkey", "queues_pkey"}, []any{region, time.Second, ids, slots, fences, ids, ids, slots, fences, texts, ids, ints, fences}},
+		{"start", []string{day, "schedules_pkey"}, []any{
+			region, time.Second, ids, slots, fences, ids, ids[:0], slots[:0], fences[:0], texts[:0], ids[:0], ints[:0], fences[:0],
+		}},
+		{"read_permits", []string{day, "permits_pkey", "queues_pkey"}, []any{region, ids, slots, fences}},
+		{"hold", []string{day}, []any{region, ids, slots, fences}},
+		{"admit", []string{day, gate, "permits_pkey", "queues_pkey"}, []any{region, names[:5], 100, time.Second, ids[0]}},
+		{"set_limit", nil, []any{region, "test", tenant, 1000}},
+		{"drop_limit", []string{"queues_pkey"}, []any{region, "test", tenant}},
+		{"limited_queues", []string{"queues_pkey"}, []any{region}},
+		{"list_limits", []string{day, gate, "permits_pkey", "queues_pkey"}, []any{region, tenant}},
 		{"heartbeat", []string{day}, []any{region, time.Second, ids, slots, fences}},
 		{"finish", []string{day}, []any{region, ids, slots, fences, texts, texts, fences, texts, texts, ints}},
 		{"nudge", []string{"timers_schedule_key"}, []any{region, ids}},

@@ -46,7 +46,7 @@ func manualHoles() []hole {
 			name: "C06_cancel_while_it_is_started", scenario: cancelWhileStarted,
 			stall: stalling("start", "LEFT JOIN schedules AS s ON s.region = $1 AND s.id = u.schedule_id\n"),
 			// The state and the fence are enough each.
-			guards: []mutation{{file: "start", guard: "(r.state = 'queued' AND r.fence = m.fence OR", instead: "(r.state <> 'running' AND r.fence <= m.fence + 1 OR"}},
+			guards: []mutation{{file: "start", guard: "(r.state = 'queued' AND r.fence = m.fence AND (", instead: "(r.state <> 'running' AND r.fence <= m.fence + 1 AND ("}},
 		},
 		{
 			name: "C06_cancel_while_it_is_swept", scenario: cancelWhileSwept, stall: sleeping("sweep", "due", "d"),

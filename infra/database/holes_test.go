@@ -33,7 +33,7 @@ func sleeping(file, from, alias string) *mutation {
 
 func holes() []hole {
 	var all []hole
-	for _, group := range [][]hole{claimHoles(), editHoles(), runHoles(), upkeepHoles(), manualHoles(), policyHoles(), backfillHoles()} {
+	for _, group := range [][]hole{claimHoles(), editHoles(), runHoles(), upkeepHoles(), manualHoles(), policyHoles(), backfillHoles(), limitHoles()} {
 		all = append(all, group...)
 	}
 	return all

@@ -97,7 +97,7 @@ func lint(text string) []string {
 }
 
 // tablesOf finds each use of a table with its alias.
-var tablesOf = regexp.MustCompile(`\b(?:FROM|JOIN|UPDATE|USING)\s+(timers|runs|schedules|attempts|shard_leases|claimers|alerts|api_keys|calendars|backfills|backfill_slots)\s+AS\s+(\w+)`)
+var tablesOf = regexp.MustCompile(`\b(?:FROM|JOIN|UPDATE|USING)\s+(timers|runs|schedules|attempts|shard_leases|claimers|alerts|api_keys|calendars|backfills|backfill_slots|queues|permits)\s+AS\s+(\w+)`)
 
 // lintRegions demands that every table in use is held to one region, by itself
 // or through a table that is.
@@ -234,6 +234,7 @@ func TestReads(t *testing.T) {
 		"preload": true, "poll": true, "read_timers": true, "read_claimed": true, "read_finished": true, "get_schedule": true,
 		"list_schedules": true, "named_schedules": true, "filter_schedules": true, "schedules_by_id": true,
 		"filter_runs": true, "slot_row": true, "get_backfill": true, "list_backfills": true, "due_backfills": true, "slot_states": true, "overdue": true, "alerts": true, "regions": true, "completed": true, "runs_by_slot": true, "list_runs": true, "get_run": true, "list_attempts": true, "find_key": true, "list_keys": true, "count_schedules": true, "now": true, "day_alive": true, "inspect": true,
+		"limited_queues": true, "list_limits": true, "read_permits": true,
 		"calendars_of": true, "list_calendars": true, "calendar_users": true,
 	}
 	for name, text := range all {

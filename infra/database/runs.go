@@ -23,6 +23,7 @@ func (d *DB) Sweep(ctx context.Context, o core.SweepOptions) ([]core.Swept, time
 		State        *string
 		Was          *string
 		Queue        *string
+		Gate         *int16
 	}
 	shards, lows := splitMarks(o.Marks)
 	// Never NULL: a comparison with it would be neither true nor false.
@@ -42,6 +43,7 @@ func (d *DB) Sweep(ctx context.Context, o core.SweepOptions) ([]core.Swept, time
 		out = append(out, core.Swept{
 			Key: d.key(*r.ScheduleID, *r.ScheduledFor), TenantID: fromNull(r.TenantID), Shard: fromNull(r.Shard), Fence: fromNull(r.Fence),
 			State: core.RunState(fromNull(r.State)), From: core.RunState(fromNull(r.Was)), Queue: fromNull(r.Queue),
+			Admitted: fromNull(r.Gate) == 2, Waiting: fromNull(r.Gate) == 1,
 		})
 	}
 	return out, now, nil
@@ -85,7 +87,7 @@ func (d *DB) Start(ctx context.Context, ds []core.Delivery, lease time.Duration)
 	}
 	ids, slots, fences := keyArrays(ds, func(v core.Delivery) core.Held { return core.Held{Key: v.Key, Fence: v.Fence} })
 	tokens := each(ds, func(v core.Delivery) pgtype.UUID { return pgID(v.Token) })
-	rows, err := query[row](ctx, d, "start", d.region, lease, ids, slots, fences, tokens)
+	rows, err := query[row](ctx, d, "start", append([]any{d.region, lease, ids, slots, fences, tokens}, permitArrays(ds)...)...)
 	if err != nil {
 		return nil, err
 	}

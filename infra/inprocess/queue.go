@@ -1,6 +1,6 @@
 // Package inprocess is the queue between claimer and executor when both live in
 // one process, and exists so that one machine needs no broker. What is in it
-// dies with the process; the sweep publishes those runs again.
+// dies with the process; the sweep publishes those runs again. Tenants take turns.
 package inprocess
 
 import (
@@ -14,7 +14,7 @@ import (
 
 const defaultCapacity = 10_000
 
-// maxCapacity bounds the memory that New reserves to about 70 MB a queue.
+// maxCapacity bounds the memory of a queue to about 100 MB.
 const maxCapacity = 1_000_000
 
 // ErrUnknownQueue answers a queue that Config does not name. A job for it waits
@@ -33,7 +33,7 @@ type Config struct {
 // Queue is core.Publisher and core.Consumer for several named queues. Make it
 // with New. It is safe for concurrent use and needs no closing.
 type Queue struct {
-	queues map[string]chan core.Message
+	queues map[string]*lanes
 }
 
 var (
@@ -41,7 +41,7 @@ var (
 	_ core.Consumer  = (*Queue)(nil)
 )
 
-// New returns empty queues and reserves their memory. It refuses a Config
+// New returns empty queues. It refuses a Config
 // without queues, with one named twice, or with a capacity out of bounds.
 func New(cfg Config) (*Queue, error) {
 	if cfg.Capacity == 0 {
@@ -50,12 +50,12 @@ func New(cfg Config) (*Queue, error) {
 	if cfg.Capacity < 0 || cfg.Capacity > maxCapacity {
 		return nil, core.Invalid("capacity", "must be between 1 and %d messages", maxCapacity)
 	}
-	q := &Queue{queues: make(map[string]chan core.Message, len(cfg.Queues))}
+	q := &Queue{queues: make(map[string]*lanes, len(cfg.Queues))}
 	for _, name := range cfg.Queues {
 		if _, twice := q.queues[name]; twice || name == "" {
 			return nil, core.Invalid("queues", "must have different names that are not empty")
 		}
-		q.queues[name] = make(chan core.Message, cfg.Capacity)
+		q.queues[name] = newLanes(cfg.Capacity)
 	}
 	if len(q.queues) == 0 {
 		return nil, core.Invalid("queues", "must name at least one")
@@ -66,19 +66,15 @@ func New(cfg Config) (*Queue, error) {
 // Publish takes what fits, from the front, without waiting, and returns how
 // many that were; core.ErrQueueFull tells of the rest.
 func (q *Queue) Publish(ctx context.Context, queue string, msgs []core.Message) (int, error) {
-	ch, ok := q.queues[queue]
+	l, ok := q.queues[queue]
 	if !ok {
 		return 0, ErrUnknownQueue
 	}
 	if ctx.Err() != nil {
 		return 0, fmt.Errorf("publish: %w", context.Cause(ctx))
 	}
-	for n, m := range msgs {
-		select {
-		case ch <- m:
-		default:
-			return n, core.ErrQueueFull
-		}
+	if n := l.put(msgs); n < len(msgs) {
+		return n, core.ErrQueueFull
 	}
 	return len(msgs), nil
 }
@@ -86,7 +82,7 @@ func (q *Queue) Publish(ctx context.Context, queue string, msgs []core.Message) 
 // Receive waits for a message until ctx is done and returns it with those
 // behind it, at most max. Once returned they are gone from the queue.
 func (q *Queue) Receive(ctx context.Context, queue string, max int) ([]core.Delivery, error) {
-	ch, ok := q.queues[queue]
+	l, ok := q.queues[queue]
 	if !ok {
 		return nil, ErrUnknownQueue
 	}
@@ -96,20 +92,13 @@ func (q *Queue) Receive(ctx context.Context, queue string, max int) ([]core.Deli
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	var first core.Message
-	select {
-	case first = <-ch:
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
+	msgs, err := l.wait(ctx, max)
+	if err != nil {
+		return nil, err
 	}
-	ds := []core.Delivery{deliver(first)}
-	for len(ds) < max {
-		select {
-		case m := <-ch:
-			ds = append(ds, deliver(m))
-		default:
-			return ds, nil
-		}
+	ds := make([]core.Delivery, len(msgs))
+	for i, m := range msgs {
+		ds[i] = deliver(m)
 	}
 	return ds, nil
 }
@@ -124,4 +113,9 @@ func (q *Queue) Done(context.Context, []core.Delivery) error { return nil }
 
 // Len returns how many messages wait in the named queue, zero for a queue that
 // is unknown. Others may change it at any moment.
-func (q *Queue) Len(queue string) int { return len(q.queues[queue]) }
+func (q *Queue) Len(queue string) int {
+	if l, ok := q.queues[queue]; ok {
+		return l.len()
+	}
+	return 0
+}

@@ -3,6 +3,8 @@ package inprocess_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -132,5 +134,44 @@ func TestMisuseIsRefused(t *testing.T) {
 	}
 	if !errors.Is(publishErr, inprocess.ErrUnknownQueue) || q.Len("htpp") != 0 {
 		t.Errorf("error %v, want ErrUnknownQueue", publishErr)
+	}
+}
+
+// TestTurns: tenants take turns, each with its messages in their order, however many
+// another has.
+func TestTurns(t *testing.T) {
+	t.Parallel()
+	q, err := inprocess.New(inprocess.Config{Queues: []string{"a"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tenants := [3]uuid.UUID{{1}, {2}, {3}}
+	put := func(tenant, n int) {
+		for i := range n {
+			m := core.Message{Tenant: tenants[tenant], Fence: int64(i)}
+			if _, err := q.Publish(t.Context(), "a", []core.Message{m}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	put(0, 6)
+	put(1, 1)
+	put(2, 2)
+	var got []string
+	take := func(n int) {
+		ds, err := q.Receive(t.Context(), "a", n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range ds {
+			got = append(got, fmt.Sprintf("%d.%d", d.Tenant[0], d.Fence))
+		}
+	}
+	take(4)
+	put(1, 1)
+	take(10)
+	want := "1.0 2.0 3.0 1.1 3.1 1.2 2.0 1.3 1.4 1.5"
+	if s := strings.Join(got, " "); s != want || q.Len("a") != 0 {
+		t.Errorf("they came as %s and %d are left, want %s", s, q.Len("a"), want)
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+	"github.com/google/uuid"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/fencepost/fencepost/core"
@@ -71,6 +72,16 @@ func (p *Publisher) Publish(ctx context.Context, queue string, msgs []core.Messa
 	return n, reasons[n/batchSize]
 }
 
+// group names a message's tenant. By it SQS sees to it, in a standard queue, that a
+// backlog of one tenant does not hold up the others (its fair queues).
+func group(m *core.Message) *string {
+	if m.Tenant == (uuid.UUID{}) {
+		return nil
+	}
+	name := m.Tenant.String()
+	return &name
+}
+
 // send sends at most ten messages and marks those that were taken.
 func (p *Publisher) send(ctx context.Context, q queue, msgs []core.Message, taken []bool) error {
 	bodies := make([]string, len(msgs))
@@ -84,7 +95,7 @@ func (p *Publisher) send(ctx context.Context, q queue, msgs []core.Message, take
 	left, err := p.c.rounds(ctx, "publish", len(msgs), func(ctx context.Context, numbers []int) ([]types.BatchResultErrorEntry, error) {
 		in := &awssqs.SendMessageBatchInput{QueueUrl: &q.url}
 		for _, i := range numbers {
-			in.Entries = append(in.Entries, types.SendMessageBatchRequestEntry{Id: id(i), MessageBody: &bodies[i]})
+			in.Entries = append(in.Entries, types.SendMessageBatchRequestEntry{Id: id(i), MessageBody: &bodies[i], MessageGroupId: group(&msgs[i])})
 		}
 		out, err := p.c.sqs.SendMessageBatch(ctx, in, q.here)
 		if err != nil {

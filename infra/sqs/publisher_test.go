@@ -67,6 +67,29 @@ func upTo(n int) []int64 {
 	return out
 }
 
+// TestPublishNamesTenants: SQS is told whose a message is, where that is known.
+func TestPublishNamesTenants(t *testing.T) {
+	t.Parallel()
+	front := sqstest.NewFront(t)
+	var mu sync.Mutex
+	groups := map[int64]string{}
+	front.Set("SendMessageBatch", sqstest.FailEntries(func(e sqstest.Entry) string {
+		mu.Lock()
+		defer mu.Unlock()
+		groups[fence(e)] = e.Group
+		return ""
+	}))
+	msgs := messages(2)
+	msgs[1].Tenant = uuid.Max
+	c := config(front.URL, sqstest.NewQueue(t, nil))
+	if n, err := publisher(t, c).Publish(t.Context(), jobs, msgs); n != 2 || err != nil {
+		t.Errorf("Publish took %d: %v", n, err)
+	}
+	if diff := cmp.Diff(map[int64]string{1: "", 2: uuid.Max.String()}, groups); diff != "" {
+		t.Errorf("groups by fence (-want +got):\n%s", diff)
+	}
+}
+
 func TestPublishSendsAgainWhatFailedAlone(t *testing.T) {
 	t.Parallel()
 	front := sqstest.NewFront(t)

@@ -55,18 +55,22 @@ func (a *app) completeNames(cmd *cobra.Command, args []string, begun string) ([]
 	})
 }
 
-// completeRuns offers the ids of the last runs of schedules; only those that are
-// alive, if alive is set. More would cost a request for each schedule.
-func (a *app) completeRuns(alive bool) cobra.CompletionFunc {
+// completeRuns offers the ids of the last runs of schedules whose states fit; nil: all.
+// More would cost a request for each schedule.
+func (a *app) completeRuns(fits func(core.RunState) bool) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		return a.complete(cmd, args, begun, client.ScheduleFilter{}, func(s api.Schedule) (string, string) {
-			if s.LastRun == nil || s.LastState == nil || alive && core.RunState(*s.LastState).Final() {
+			if s.LastRun == nil || s.LastState == nil || fits != nil && !fits(core.RunState(*s.LastState)) {
 				return "", ""
 			}
 			return s.LastRun.ID, s.Name + " " + *s.LastState
 		})
 	}
 }
+
+func alive(s core.RunState) bool { return !s.Final() }
+
+func isDead(s core.RunState) bool { return s == core.RunDead }
 
 // complete offers what pick takes of the schedules, with what describes it. It is
 // silent about an API that does not answer, and leaves out what could command a

@@ -24,7 +24,7 @@ func newRunsRedrive(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "redrive (RUN | --schedule SCHEDULE | --queue QUEUE | ...)", Short: "Try dead runs again", Long: redriveHelp,
 		Example: "  fencepost runs redrive --schedule nightly-report\n  fencepost runs redrive --queue mails --from 2026-12-01T00:00:00Z --reason exhausted,timeout --dry-run",
-		Args:    cobra.MaximumNArgs(1), ValidArgsFunction: a.completeRuns(true),
+		Args:    cobra.MaximumNArgs(1), ValidArgsFunction: a.completeRuns(isDead),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			chosen := false
 			for _, name := range filters {

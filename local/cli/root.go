@@ -38,7 +38,7 @@ that it wrote to your profile, or that FENCEPOST_URL and FENCEPOST_API_KEY name.
 	}{
 		{"work", "Work with schedules:", []*cobra.Command{newSchedules(a), newRuns(a), newNext(a), newBackfills(a), newExplain(a), newSimulate(a)}},
 		{"files", "Bring schedules in and out:", []*cobra.Command{newImport(a), newApply(a), newExport(a), newCalendars(a)}},
-		{"run", "Run and look after an installation:", []*cobra.Command{newUp(a), newMigrate(a), newKeys(a), newDoctor(a)}},
+		{"run", "Run and look after an installation:", []*cobra.Command{newUp(a), newMigrate(a), newKeys(a), newQueues(a), newDoctor(a)}},
 		{"self", "About this program:", []*cobra.Command{newVersion(a)}},
 	} {
 		root.AddGroup(&cobra.Group{ID: g.id, Title: g.title})

@@ -21,7 +21,7 @@ func newRunsGet(a *app) *cobra.Command {
 		Example: "  fencepost runs get run_040t4bx7ga2qvsw4k5kcyq2q060g01k1h8kvfh80dhqp6rbc",
 		Args:    cobra.ExactArgs(1),
 
-		ValidArgsFunction: a.completeRuns(false),
+		ValidArgsFunction: a.completeRuns(nil),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := a.connect()
 			if err != nil {

@@ -110,7 +110,7 @@ func newRunsCancel(a *app) *cobra.Command {
 		Example: "  fencepost runs cancel run_040t4bx7ga2qvsw4k5kcyq2q060g01k1h8kvfh80dhqp6rbc",
 		Args:    cobra.ExactArgs(1),
 
-		ValidArgsFunction: a.completeRuns(true),
+		ValidArgsFunction: a.completeRuns(alive),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := a.connect()
 			if err != nil {

@@ -155,7 +155,7 @@ func (w *world) claimer(store claimer.Store, q core.Publisher, change func(*clai
 }
 
 // executor starts an executor that receives from q; change may be nil.
-func (w *world) executor(store core.RunStore, q core.Consumer, target core.Target, change func(*executor.Config)) (stop func()) {
+func (w *world) executor(store executor.Store, q core.Consumer, target core.Target, change func(*executor.Config)) (stop func()) {
 	w.Helper()
 	c := executor.Config{
 		Store: store, Queue: q, Clock: clock.System{}, Targets: map[string]core.Target{queue: target}, Logger: w.logger(), Lease: never,

@@ -14,7 +14,7 @@ import (
 
 // silent is a store whose heartbeats hang until their time is up, as behind a
 // network that swallows packets.
-type silent struct{ core.RunStore }
+type silent struct{ executor.Store }
 
 // Heartbeat renews nothing.
 func (silent) Heartbeat(ctx context.Context, _ []core.Held, _ time.Duration) ([]core.Beat, error) {

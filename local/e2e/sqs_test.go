@@ -56,8 +56,8 @@ func (w *world) receiver(c *carried) *sqs.Consumer {
 // counting counts the statements of stages, those that only look excepted.
 type counting struct {
 	claimer.Store
-	core.RunStore
-	n atomic.Int64
+	core.RunStore // and LimitStore of the other
+	n             atomic.Int64
 }
 
 func (c *counting) Claim(ctx context.Context, shard int16, moves []core.Move, lease time.Duration) ([]core.Claimed, error) {

@@ -159,5 +159,6 @@ if __name__ == "__main__":
     for t in threads:
         t.start()
     for t in threads:
-        t.join()
+        while t.is_alive():
+            t.join(0.2)  # not for ever: a signal is handled between two joins
     sys.exit(1 if refused.is_set() else 0)

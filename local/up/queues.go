@@ -42,7 +42,7 @@ func (p *process) openQueues(ctx context.Context, names []string) (*queues, erro
 		return nil, err
 	}
 	c := sqs.Config{AWS: aws, Queues: q.mapped, Clock: p.clock, Logger: p.c.Logger}
-	if p.c.has(RoleClaimer) {
+	if p.c.has(RoleClaimer) || p.c.has(RoleExecutor) { // which lets go what waited for it
 		if q.sent, err = sqs.NewPublisher(c); err != nil {
 			return nil, err
 		}

@@ -70,7 +70,7 @@ func (p *process) stages(ctx context.Context) ([]func(context.Context) error, er
 		run = append(run, r.Run)
 	}
 	if p.c.has(RoleExecutor) {
-		e, err := executor.New(executor.Config{Store: p.db, Queue: queue, Clock: p.clock, Targets: targets, Logger: p.c.Logger, OnFinish: p.print, Grace: 3 * time.Second})
+		e, err := executor.New(executor.Config{Store: p.db, Queue: queue, Publisher: queue, Clock: p.clock, Targets: targets, Logger: p.c.Logger, OnFinish: p.print, Grace: 3 * time.Second})
 		if err != nil {
 			return nil, err
 		}

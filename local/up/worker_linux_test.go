@@ -40,6 +40,8 @@ func (p *python) end() string {
 	if err := p.Process.Signal(syscall.SIGTERM); err != nil {
 		p.t.Fatal(err)
 	}
+	kill := time.AfterFunc(30*time.Second, func() { _ = p.Process.Kill() })
+	defer kill.Stop()
 	if err := p.Wait(); err != nil {
 		p.t.Errorf("the worker: %v\n%s", err, &p.text)
 	}

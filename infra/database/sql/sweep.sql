@@ -68,7 +68,7 @@ WITH due AS MATERIALIZED (
   WHERE r.region = $1 AND r.schedule_id = l.schedule_id AND r.scheduled_for = l.scheduled_for
     AND l.fence + 0 = l.fence AND l.fence - 0 = l.fence
     AND r.state = l.state AND r.fence = l.fence AND r.wake_at <= now()
-  RETURNING r.region, r.schedule_id, r.scheduled_for, r.tenant_id, r.shard, r.fence, r.attempt, r.state, r.queue, r.started_at,
+  RETURNING r.region, r.schedule_id, r.scheduled_for, r.tenant_id, r.shard, r.fence, r.attempt, r.state, r.queue, r.started_at, r.gate,
             l.state AS was
 ), lost AS (
   INSERT INTO attempts (region, schedule_id, scheduled_for, attempt, tenant_id, fence, started_at, finished_at, error)
@@ -78,6 +78,6 @@ WITH due AS MATERIALIZED (
   ON CONFLICT (region, schedule_id, scheduled_for, attempt) DO NOTHING
   RETURNING attempt
 )
-SELECT c.db_now, m.schedule_id, m.scheduled_for, m.tenant_id, m.shard, m.fence, m.state, m.was, m.queue
+SELECT c.db_now, m.schedule_id, m.scheduled_for, m.tenant_id, m.shard, m.fence, m.state, m.was, m.queue, m.gate
 FROM (SELECT now() AS db_now) AS c
 LEFT JOIN moved AS m ON true;

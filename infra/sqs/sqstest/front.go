@@ -119,8 +119,9 @@ func Again(r *http.Request, forward http.Handler) {
 
 // Entry is what tests need to know of an entry of a batch.
 type Entry struct {
-	ID   string `json:"Id"`
-	Body string `json:"MessageBody"`
+	ID    string `json:"Id"`
+	Body  string `json:"MessageBody"`
+	Group string `json:"MessageGroupId"`
 }
 
 // Failure is SQS's answer for one entry.

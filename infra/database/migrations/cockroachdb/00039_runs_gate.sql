@@ -1,0 +1,3 @@
+-- +goose NO TRANSACTION
+-- +goose Up
+ALTER TABLE runs ADD COLUMN gate INT2 NOT NULL DEFAULT 0;
