@@ -160,12 +160,14 @@ func (e *Executor) Run(ctx context.Context) error {
 func (e *Executor) serve(ctx, attempts context.Context, end context.CancelCauseFunc, queue string, target core.Target) error {
 	room := make(chan struct{}, e.c.Concurrency)
 	var running sync.WaitGroup
+	backlog := false // the queue had all that was asked for
 	for ctx.Err() == nil {
-		n := e.reserve(ctx, room)
+		n := e.reserve(ctx, room, backlog)
 		if n == 0 {
 			break
 		}
 		ds, err := e.c.Queue.Receive(ctx, queue, n)
+		backlog = len(ds) == n
 		for range n - len(ds) {
 			<-room
 		}
@@ -191,22 +193,49 @@ func (e *Executor) serve(ctx, attempts context.Context, end context.CancelCauseF
 	return nil
 }
 
+const (
+	// fewRooms is what a call of a queue takes at most where calls cost money.
+	fewRooms = 10
+	gather   = 20 * time.Millisecond
+)
+
 // reserve waits for room for one attempt and takes what else is free; 0 means
-// that ctx is done.
-func (e *Executor) reserve(ctx context.Context, room chan struct{}) int {
+// that ctx is done. When a backlog waits and little is free it takes, for a
+// moment, what becomes free: an executor that is nearly full would else receive
+// and start runs one by one.
+func (e *Executor) reserve(ctx context.Context, room chan struct{}, backlog bool) int {
 	select {
 	case room <- struct{}{}:
 	case <-ctx.Done():
 		return 0
 	}
-	for n := 1; n < e.c.Concurrency; n++ {
+	n := 1 + takeRoom(room)
+	if few := min(fewRooms, e.c.Concurrency); backlog && n < few {
+		over := e.c.Clock.After(gather)
+		for n < few {
+			select {
+			case room <- struct{}{}:
+				n++
+			case <-over:
+				return n
+			case <-ctx.Done():
+				return n
+			}
+		}
+	}
+	return n
+}
+
+// takeRoom takes what is free and returns how much that was.
+func takeRoom(room chan struct{}) (n int) {
+	for {
 		select {
 		case room <- struct{}{}:
+			n++
 		default:
 			return n
 		}
 	}
-	return e.c.Concurrency
 }
 
 func (e *Executor) drain(end context.CancelCauseFunc, running *sync.WaitGroup) {

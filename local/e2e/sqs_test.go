@@ -3,6 +3,7 @@ package e2e_test
 import (
 	"context"
 	"net/http"
+	"strconv"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -93,32 +94,37 @@ func oneShard(s *core.Schedule) {
 }
 
 // TestSQSCounts runs 1,000 runs of one shard over SQS; -v prints what 100 of them
-// cost in statements and requests.
+// cost in statements and requests. An executor with room for ten asks for ten.
 func TestSQSCounts(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, dbtest.New(t))
-	const n = 1000
-	due := w.now().Truncate(time.Second).Add(-time.Second)
-	w.seed(n, "every 1h", due, due.Add(-time.Second), oneShard)
-	c, done := w.sqs(), &tally{}
-	store := &counting{Store: w.db, RunStore: w.db}
-	w.claimer(store, w.sender(c), nil)
-	w.executor(store, w.receiver(c), done, func(c *executor.Config) { c.Concurrency = 100 })
-	end := w.succeeded(n)
-	if diff := cmp.Diff(once(end), done.executions()); diff != "" {
-		t.Errorf("executions: %s", diff)
-	}
-	w.until("the messages are deleted", func() bool { return c.front.Counts()["DeleteMessageBatch"] >= n/10 })
-	counts, requests := c.front.Counts(), 0
-	for _, n := range counts {
-		requests += n
-	}
-	t.Logf("100 runs: %.1f statements, %.1f requests (%v in all)", float64(store.n.Load())/(n/100), float64(requests)/(n/100), counts)
-	if got := store.n.Load(); got > 30*n/100 {
-		t.Errorf("%d statements for %d runs, want 30 for 100 at most", got, n)
-	}
-	if requests > 32*n/100+10 { // some polls before there was anything
-		t.Errorf("%d requests for %d runs, want 32 for 100 at most", requests, n)
+	for _, concurrency := range []int{10, 100} {
+		t.Run(strconv.Itoa(concurrency), func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, dbtest.New(t))
+			const n = 1000
+			due := w.now().Truncate(time.Second).Add(-time.Second)
+			w.seed(n, "every 1h", due, due.Add(-time.Second), oneShard)
+			c, done := w.sqs(), &tally{}
+			store := &counting{Store: w.db, RunStore: w.db}
+			w.claimer(store, w.sender(c), nil)
+			w.executor(store, w.receiver(c), done, func(c *executor.Config) { c.Concurrency = concurrency })
+			end := w.succeeded(n)
+			if diff := cmp.Diff(once(end), done.executions()); diff != "" {
+				t.Errorf("executions: %s", diff)
+			}
+			w.until("the messages are deleted", func() bool { return c.front.Counts()["DeleteMessageBatch"] >= n/10 })
+			counts, requests := c.front.Counts(), 0
+			for _, n := range counts {
+				requests += n
+			}
+			t.Logf("100 runs: %.1f statements, %.1f requests (%v in all)", float64(store.n.Load())/(n/100), float64(requests)/(n/100), counts)
+			if got := store.n.Load(); got > 30*n/100 {
+				t.Errorf("%d statements for %d runs, want 30 for 100 at most", got, n)
+			}
+			if requests > 32*n/100+10 { // some polls before there was anything
+				t.Errorf("%d requests for %d runs, want 32 for 100 at most", requests, n)
+			}
+		})
 	}
 }
 
