@@ -28,6 +28,9 @@ const (
 	// maxHeld bounds the messages whose visibility is extended. Those beyond
 	// come again while their runs go on, and are dropped.
 	maxHeld = 10_000
+	// lateAnswer is how long an answer is waited for once Receive is to end: a
+	// queue with a backlog answers within that.
+	lateAnswer = 500 * time.Millisecond
 	// backgroundCalls is how many calls extend, and how many delete, at once.
 	backgroundCalls = 4
 )
@@ -66,8 +69,9 @@ func NewConsumer(ctx context.Context, cfg Config) (*Consumer, error) {
 }
 
 // Receive waits for messages until ctx is done. When a first call brings ten and
-// there is room for more, further calls follow at once, up to nine. A message that
-// SQS hands out just when ctx ends stays hidden for the visibility timeout.
+// there is room for more, further calls follow at once, up to nine. What SQS hands
+// out within half a second after ctx ended is handed back; a message of a later
+// answer stays hidden for the visibility timeout.
 func (c *Consumer) Receive(ctx context.Context, queue string, max int) ([]core.Delivery, error) {
 	q, err := c.c.find(queue)
 	if err != nil {
@@ -112,7 +116,9 @@ func (c *Consumer) more(ctx context.Context, q queue, calls int) []core.Delivery
 
 // poll makes one call, and reports whether it brought ten messages.
 func (c *Consumer) poll(ctx context.Context, q queue, max int, wait time.Duration) ([]core.Delivery, bool, error) {
-	limited, cancel := c.c.limit(ctx, wait)
+	later, end := c.outlive(ctx, lateAnswer)
+	defer end()
+	limited, cancel := c.c.limit(later, wait)
 	defer cancel()
 	out, err := c.c.sqs.ReceiveMessage(limited, &awssqs.ReceiveMessageInput{
 		QueueUrl:                    &q.url,
@@ -126,6 +132,10 @@ func (c *Consumer) poll(ctx context.Context, q queue, max int, wait time.Duratio
 			return nil, false, context.Cause(ctx)
 		}
 		return nil, false, fault(ctx, "receive", err)
+	}
+	if ctx.Err() != nil {
+		c.handBack(ctx, q, out.Messages)
+		return nil, false, context.Cause(ctx)
 	}
 	ds := make([]core.Delivery, 0, len(out.Messages))
 	var foreign []types.Message

@@ -258,6 +258,43 @@ func TestReceiveEndsAtOnce(t *testing.T) {
 	}
 }
 
+// A message that SQS hands out when Receive is ending is handed back, and is not
+// hidden from others for two minutes.
+func TestReceiveHandsBack(t *testing.T) {
+	t.Parallel()
+	front := sqstest.NewFront(t)
+	asked, ended := make(chan struct{}), make(chan struct{})
+	front.Set("ReceiveMessage", func(w http.ResponseWriter, r *http.Request, forward http.Handler) {
+		close(asked)
+		<-ended
+		forward.ServeHTTP(w, r)
+	})
+	address := sqstest.NewQueue(t, nil)
+	c := config(front.URL, address)
+	send(t, c, messages(3))
+	ctx, cancel := context.WithCancelCause(t.Context())
+	errStop := errors.New("stopped by the test")
+	received := make(chan error, 1)
+	cons := consumer(t, c)
+	go func() {
+		ds, err := cons.Receive(ctx, jobs, 10)
+		if len(ds) > 0 {
+			err = errors.New("it was delivered")
+		}
+		received <- err
+	}()
+	<-asked
+	cancel(errStop)
+	close(ended)
+	if err := <-received; !errors.Is(err, errStop) {
+		t.Errorf("Receive ended with %v, want the cause", err)
+	}
+	front.Set("ReceiveMessage", nil)
+	if diff := cmp.Diff(upTo(3), fences(t, consumer(t, c), 3)); diff != "" {
+		t.Errorf("received by another (-want +got):\n%s", diff)
+	}
+}
+
 func TestQueueGoneAndBack(t *testing.T) {
 	t.Parallel()
 	client := raw(t)

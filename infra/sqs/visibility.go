@@ -134,3 +134,38 @@ func (c *Consumer) extendBatch(ctx context.Context, batch []holding) error {
 	}
 	return nil
 }
+
+// outlive returns a context that ends some time after ctx, with its cause.
+func (c *Consumer) outlive(ctx context.Context, by time.Duration) (context.Context, context.CancelFunc) {
+	later, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() {
+		select {
+		case <-c.c.c.Clock.After(by):
+		case <-later.Done():
+		}
+		cancel(context.Cause(ctx))
+	})
+	return later, func() {
+		stop()
+		cancel(nil)
+	}
+}
+
+// handBack makes messages visible again that nobody here waits for any longer, or
+// they would stay hidden for the visibility timeout while others are idle. ctx has
+// ended, so that the call has a limit of its own.
+func (c *Consumer) handBack(ctx context.Context, q queue, all []types.Message) {
+	if len(all) == 0 {
+		return
+	}
+	in := &awssqs.ChangeMessageVisibilityBatchInput{QueueUrl: &q.url}
+	for i, m := range all {
+		in.Entries = append(in.Entries, types.ChangeMessageVisibilityBatchRequestEntry{Id: id(i), ReceiptHandle: m.ReceiptHandle})
+	}
+	limited, cancel := c.c.limit(context.WithoutCancel(ctx), 0)
+	defer cancel()
+	out, err := c.c.sqs.ChangeMessageVisibilityBatch(limited, in, q.here)
+	if err != nil || len(out.Failed) > 0 {
+		c.c.c.Logger.Warn("messages stay hidden for their visibility timeout", "queue", q.name, "messages", len(all), "error", err)
+	}
+}
