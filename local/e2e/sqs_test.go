@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -211,15 +212,21 @@ func TestSQSExecutorKilled(t *testing.T) {
 				first.freeze()
 			} else {
 				first.kill()
+				first.gone()
 			}
+			held := interrupted(w)
 			second := w.process(executorRole)
 			end := w.succeeded(200)
 			if frozen {
 				first.thaw()
-				w.until("the thawed executor has nothing left", func() bool {
-					lines := w.wrote(first)
-					return len(keys(lines, "begin")) > 0 && w.count("runs WHERE state <> 'succeeded'") == 0
+				w.until("the thawed executor has let go of each run that it held", func() bool {
+					return len(letGo(w, held)) == len(held)
 				})
+				for key := range keys(w.wrote(first), "recorded") {
+					if held[key] {
+						t.Errorf("an outcome of the frozen executor was accepted: %s", key.ID())
+					}
+				}
 			}
 			if n := len(keys(w.wrote(first), "begin")); n == 200 {
 				t.Fatal("it came at a moment that proves nothing")
@@ -242,4 +249,22 @@ func TestSQSExecutorKilled(t *testing.T) {
 			}
 		})
 	}
+}
+
+// letGo returns those of some runs of which an executor logged that it lost them: by
+// its own clock, or because their outcome was refused.
+func letGo(w *world, of map[core.RunKey]bool) map[core.RunKey]bool {
+	w.Helper()
+	out := map[core.RunKey]bool{}
+	for line := range strings.Lines(w.log.String()) {
+		if !strings.Contains(line, "attempt lost its lease") && !strings.Contains(line, "the fence is stale") {
+			continue
+		}
+		for key := range of {
+			if strings.Contains(line, key.ID()) {
+				out[key] = true
+			}
+		}
+	}
+	return out
 }
