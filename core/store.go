@@ -344,7 +344,9 @@ type UpkeepStore interface {
 	// week ahead, moving rows that the default partition took meanwhile.
 	EnsurePartitions(ctx context.Context) error
 	// DropExpired drops days of history older than keep in which nothing is
-	// alive, and returns how many it dropped.
+	// alive, and returns how many it dropped. Failed attempts go with their runs, and
+	// backfills and deleted schedules go when they ended that long ago. It is bounded:
+	// what is left goes the next time.
 	DropExpired(ctx context.Context, keep time.Duration) (int, error)
 	// DropReservations removes up to 1,000 idempotency keys older than
 	// ReservationTTL and returns how many.

@@ -41,6 +41,7 @@ func (s *Store) DropExpired(ctx context.Context, keep time.Duration) (int, error
 	maps.DeleteFunc(s.backfills, func(_ uuid.UUID, b *backfill) bool {
 		return !b.FinishedAt.IsZero() && b.FinishedAt.Before(cutoff)
 	})
+	maps.DeleteFunc(s.schedules, func(_ uuid.UUID, c *schedule) bool { return c.deleted && c.UpdatedAt.Before(cutoff) })
 	s.handOver(cutoff)
 	alive := map[time.Time]bool{}
 	for k, r := range s.runs {

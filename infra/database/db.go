@@ -155,6 +155,10 @@ func (d *DB) detect(ctx context.Context) error {
 // Close ends all connections; it waits for those in use.
 func (d *DB) Close() { d.pool.Close() }
 
+// ExpiresItself reports whether the database expires history by itself, 30 days after
+// a run has ended, as CockroachDB does.
+func (d *DB) ExpiresItself() bool { return d.cockroach }
+
 // Region returns the region whose rows this store reads and writes.
 func (d *DB) Region() string { return d.region }
 

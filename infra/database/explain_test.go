@@ -37,6 +37,9 @@ INSERT INTO api_keys (region, hash, tenant_id, name, scopes, created_at)
 SELECT 'local', sha256(n::TEXT::BYTEA), CASE WHEN n % 10 = 0 THEN gen_random_uuid() ELSE $1::UUID END, 'n' || n, 'read', now() FROM generate_series(1, 10000) AS n;
 INSERT INTO idempotency_keys (region, tenant_id, key, request, created_at)
 SELECT 'local', $1::UUID, sha256(n::TEXT::BYTEA), sha256(n::TEXT::BYTEA), now() FROM generate_series(1, 10000) AS n;
+INSERT INTO attempts (region, schedule_id, scheduled_for, attempt, tenant_id, fence, finished_at, error)
+SELECT 'local', ('00000000-0000-7000-8000-' || lpad(to_hex(n), 12, '0'))::UUID, date_trunc('day', now()), 1, $1::UUID, 1, now(), ''
+FROM generate_series(1, 10000) AS n;
 INSERT INTO queues (region, name, tenant_id, concurrency, updated_at) SELECT 'local', 'q' || n, $1::UUID, 100, now() FROM generate_series(1, 100) AS n;
 INSERT INTO permits (region, queue, tenant_id, n, version)
 SELECT 'local', 'q' || q, $1::UUID, n, 1 FROM generate_series(1, 100) AS q, generate_series(1, 100) AS n;`
@@ -136,6 +139,8 @@ func plans(now time.Time, tenant uuid.UUID, analyzed bool) []struct {
 		{"cancel_backfill", []string{"backfills_(pkey|schedule_idx)"}, []any{region, tenant, ids[0]}},
 		{"slot_states", []string{day}, []any{region, tenant, ids[0], slots[:100]}},
 		{"drop_backfills", []string{"backfills_finished_idx"}, []any{region, now}},
+		{"drop_attempts", []string{"attempts_age_idx"}, []any{region, now, now.AddDate(-1, 0, 0), ids[0], 0}},
+		{"drop_tombstones", []string{"schedules_deleted_idx"}, []any{region, now}},
 		{"note_lease", []string{"idempotency_keys_pkey"}, []any{region, tenant, []byte{1}, "[]"}},
 		{"settle", []string{day}, []any{region, ids, slots, fences}},
 		{"redrive", []string{schedule, "timers_schedule_key", day}, []any{region, tenant, ids[0], now, int64(1), nil}},

@@ -128,14 +128,14 @@ func (d *DB) DropExpired(ctx context.Context, keep time.Duration) (int, error) {
 	if err := d.exec(ctx, "drop_backfills", d.region, now.Add(-keep)); err != nil {
 		return 0, err
 	}
+	cutoff := now.Add(-keep)
 	if d.cockroach {
-		return 0, nil
+		return 0, d.dropLeftovers(ctx, cutoff)
 	}
-	have, now, err := d.partitions(ctx)
+	have, _, err := d.partitions(ctx)
 	if err != nil {
 		return 0, translate("list partitions", err)
 	}
-	cutoff := now.Add(-keep)
 	dropped := 0
 	for _, p := range have {
 		if p.to().After(cutoff) {
@@ -149,7 +149,10 @@ func (d *DB) DropExpired(ctx context.Context, keep time.Duration) (int, error) {
 			dropped++
 		}
 	}
-	return dropped, d.trimDefault(ctx, cutoff)
+	if err := d.trimDefault(ctx, cutoff); err != nil {
+		return dropped, err
+	}
+	return dropped, d.dropLeftovers(ctx, cutoff)
 }
 
 // dropPartition drops a day unless something in it is alive. The lock on the

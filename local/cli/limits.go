@@ -17,13 +17,16 @@ func addQueues(f *pflag.FlagSet, c *up.Config) {
 	f.StringVar(&c.DeadLetters, "dead-letter-queue", "", "name of an --sqs-queue that is told of each dead run")
 }
 
-// addLimits gives up the flags that bound what each tenant may do.
+// addLimits gives up the flags that bound what each tenant may do, and how much
+// history is kept.
 func addLimits(f *pflag.FlagSet, c *up.Config) {
 	f.Float64Var(&c.Rate.PerSecond, "tenant-rate", 1000, "requests a second that each tenant has at this process's API; 0 is no limit")
 	f.IntVar(&c.Rate.Burst, "tenant-burst", 0, "how many of them may come at once (default twice the rate)")
 	f.IntVar(&c.Limits.Schedules, "tenant-schedules", 0, "about how many schedules each tenant may have (default no limit)")
 	c.Limits.MinInterval = core.MinInterval
 	f.Var(&durationFlag{&c.Limits.MinInterval}, "tenant-interval", "smallest time between two slots of a schedule, such as 1m")
+	c.Keep = up.DefaultKeep
+	f.Var(&durationFlag{&c.Keep}, "keep-history", "how long runs are kept once they have ended, from 1d to 366d; 30d on CockroachDB")
 }
 
 // durationFlag is a flag in the product's own notation of durations.

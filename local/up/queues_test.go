@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
@@ -14,8 +15,8 @@ import (
 	"github.com/fencepost/fencepost/local/up"
 )
 
-// TestWrongQueues: what no role could use is refused before anything starts.
-func TestWrongQueues(t *testing.T) {
+// TestWrongSettings: what no role could use is refused before anything starts.
+func TestWrongSettings(t *testing.T) {
 	t.Parallel()
 	const address = "https://sqs.eu-central-1.amazonaws.com/123456789012/jobs"
 	for name, c := range map[string]struct {
@@ -24,6 +25,9 @@ func TestWrongQueues(t *testing.T) {
 	}{
 		"unknown queue":        {up.Config{SQS: map[string]string{"mails": address}}, "--sqs-queue"},
 		"dead letters nowhere": {up.Config{DeadLetters: "dead"}, "--dead-letter-queue"},
+		"history of hours":     {up.Config{Keep: 23 * time.Hour}, "--keep-history"},
+		"history for ever":     {up.Config{Keep: 367 * 24 * time.Hour}, "--keep-history"},
+		"worker queue of ours": {up.Config{WorkerQueues: []string{"http"}}, "--worker-queue"},
 		"dead letters as jobs": {up.Config{DeadLetters: "http", SQS: map[string]string{"http": address}}, "--dead-letter-queue"},
 	} {
 		c.config.Out = io.Discard

@@ -37,6 +37,11 @@ const (
 // Roles are all roles, in the order in which they start.
 func Roles() []string { return []string{RoleAPI, RoleClaimer, RoleExecutor} }
 
+const oneDay = 24 * time.Hour
+
+// DefaultKeep is how long history is kept unless somebody says otherwise.
+const DefaultKeep = 30 * oneDay
+
 // Config says what to run. Out is required; every other zero value has a
 // default or switches something off.
 type Config struct {
@@ -64,7 +69,7 @@ type Config struct {
 	SQS map[string]string
 	// DeadLetters is the one of SQS that is told of dead runs; empty is none.
 	DeadLetters string
-	// Keep is how long history is kept. Defaults to 30 days.
+	// Keep is how long history is kept, from 1 to 366 days. Defaults to DefaultKeep.
 	Keep    time.Duration
 	Version string
 	// Out gets what a person should see: a summary, then a line for each run.
@@ -112,7 +117,10 @@ func (c Config) withDefaults() (Config, error) {
 		c.Region = "local"
 	}
 	if c.Keep == 0 {
-		c.Keep = 30 * 24 * time.Hour
+		c.Keep = DefaultKeep
+	}
+	if c.Keep < oneDay || c.Keep > 366*oneDay {
+		return c, core.Invalid("--keep-history", "must be from 1d to 366d")
 	}
 	if c.Logger == nil {
 		c.Logger = slog.Default()
@@ -213,10 +221,11 @@ func (p *process) openDatabase(ctx context.Context, url string) error {
 	p.db, err = database.Open(ctx, database.Config{
 		URL: url, Region: p.c.Region, MaxConns: int32(4 + 4*len(p.c.Roles)), ClaimPool: true, Logger: p.c.Logger, Clock: p.clock,
 	})
-	if err != nil {
-		return err
+	if err == nil && p.db.ExpiresItself() && p.c.Keep != DefaultKeep {
+		p.db.Close()
+		return core.Invalid("--keep-history", "must be 30d on CockroachDB, which expires runs by itself: see ttl_expiration_expression of the table runs")
 	}
-	return nil
+	return err
 }
 
 // serve runs the roles until ctx is done or one of them fails.
