@@ -120,6 +120,8 @@ func sdks(adapter string) []string {
 		"infra/database": {pgx, "github.com/pressly/goose/v3", "github.com/cockroachdb/cockroach-go/v2"},
 		"infra/embedded": {pgx},
 		"infra/sqs":      {"github.com/aws/aws-sdk-go-v2", "github.com/aws/smithy-go"},
+		// Metrics are written in one form, with the library of those who read it.
+		"infra/telemetry": {"github.com/prometheus/client_golang"},
 	}[adapter]
 }
 

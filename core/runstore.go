@@ -23,9 +23,31 @@ type Started struct {
 	Left        *time.Duration
 	Retry       Retry
 	MaxAttempts int
+	// StartedAt is when it started, by the database's clock, and Due when it was to:
+	// the slot with its spread. Zero where nobody waits for a time: in runs that were
+	// asked for or are late by their nature, and from the second attempt on.
+	StartedAt time.Time
+	Due       time.Time
 	// Awaited says that slots of the schedule may wait for this run to end: once
 	// it has, Nudge lets them come at once.
 	Awaited bool
+}
+
+// Lag returns how long after its time a run started; negative where it had none.
+func (s *Started) Lag() time.Duration {
+	if s.Due.IsZero() {
+		return -1
+	}
+	return max(0, s.StartedAt.Sub(s.Due))
+}
+
+// DueOf returns when the first attempt of a run is due, by its schedule; zero for a run
+// that has no time of its own. A slot that an exception moved counts from where it was.
+func DueOf(cause Cause, attempt int, slot time.Time, s *Schedule) time.Time {
+	if cause != CauseSchedule || attempt != 1 {
+		return time.Time{}
+	}
+	return slot.Add(s.Offset())
 }
 
 // Held names a run and the fence under which the caller holds it.

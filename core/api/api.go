@@ -32,6 +32,8 @@ type Config struct {
 	// leaves the database out of it.
 	Inspect func(context.Context) (core.DatabaseInfo, error)
 	Clock   core.Clock
+	// Observe is told of each request, with its route; nil is told nothing.
+	Observe core.Observe
 	Logger  *slog.Logger
 	// Rate bounds the requests of each tenant. The zero value is no limit.
 	Rate RateLimit
@@ -114,7 +116,7 @@ func New(c Config) (http.Handler, error) {
 		w.Header().Set("Content-Type", "application/openapi+json")
 		_, _ = w.Write(spec) // a client that went away misses nothing
 	})
-	return &guard{mux: mux, clock: c.Clock, logger: c.Logger}, nil
+	return &guard{mux: mux, clock: c.Clock, logger: c.Logger, observe: c.Observe}, nil
 }
 
 // humaConfig leaves out what huma adds by itself: documentation pages, schema

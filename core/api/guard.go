@@ -30,9 +30,10 @@ const requestIDHeader = "X-Request-Id"
 // guard stands before every route: it names, limits and logs the request, turns
 // a panic into an answer, and makes problems of what the mux refuses.
 type guard struct {
-	mux    *router
-	clock  core.Clock
-	logger *slog.Logger
+	mux     *router
+	clock   core.Clock
+	logger  *slog.Logger
+	observe core.Observe
 }
 
 // ServeHTTP answers one request.
@@ -52,6 +53,7 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	answer.Header().Set("X-Content-Type-Options", "nosniff")
 	answer.Header().Set("Cache-Control", "no-store")
 	defer func() {
+		g.observe.Tell(core.Event{Kind: core.EventRequest, What: r.Pattern, N: answer.status, Took: g.clock.Now().Sub(begin)})
 		logger.DebugContext(ctx, "request served", "method", r.Method, "route", r.Pattern, "status", answer.status,
 			"duration_seconds", g.clock.Now().Sub(begin).Seconds())
 	}()

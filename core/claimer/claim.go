@@ -55,6 +55,7 @@ func (c *Claimer) claimDue(ctx context.Context) {
 	results := make([]result, 0, len(due))
 	for shard, batch := range due {
 		results = append(results, result{shard: shard, batch: batch})
+		c.c.Observe.Tell(core.Event{Kind: core.EventDue, N: len(batch)})
 	}
 	whole := context.WithoutCancel(ctx)
 	var g errgroup.Group
@@ -103,7 +104,9 @@ func (c *Claimer) claim(ctx context.Context, shard int16, moves []core.Move) ([]
 	if err := c.cancelPrevious(cctx, shard, moves); err != nil {
 		return nil, err
 	}
+	began := c.c.Clock.Now()
 	claimed, err := c.c.Store.Claim(cctx, shard, moves, c.c.DispatchLease)
+	c.c.Observe.Tell(core.Event{Kind: core.EventClaim, Took: c.c.Clock.Now().Sub(began)})
 	switch {
 	case err == nil:
 		c.publish(claimed)
@@ -170,6 +173,7 @@ func (c *Claimer) resolveAll(ctx context.Context) error {
 
 func (c *Claimer) publish(claimed []core.Claimed) {
 	for _, r := range claimed {
+		c.c.Observe.Tell(core.Event{Kind: core.EventClaimed, Queue: r.Queue, State: r.State, N: 1})
 		if r.State == core.RunQueued {
 			c.out.add(r.Queue, r.Message())
 		}

@@ -47,6 +47,8 @@ type Config struct {
 	// them with the other claimers.
 	Shards []int16
 	Logger *slog.Logger // defaults to slog.Default
+	// Observe is told what the claimer does; nil is told nothing.
+	Observe core.Observe
 
 	Batch            int           // timers in one claim, at most 1,000; defaults to 1,000
 	Parallel         int           // claims under way at once; defaults to 4
@@ -198,6 +200,7 @@ func (c *Claimer) pace(err error) time.Time {
 		return now.Add(c.c.PollEvery)
 	}
 	c.failed++
+	c.c.Observe.Tell(core.Event{Kind: core.EventFailed, What: "claimer"})
 	if c.failed == 1 {
 		c.c.Logger.Error("claimer round", "owner", c.c.Owner, "error", err)
 	}
@@ -214,6 +217,7 @@ func (c *Claimer) round(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("keep shards: %w", err)
 	}
+	c.c.Observe.Tell(core.Event{Kind: core.EventShards, N: len(c.shards.held)})
 	if changed {
 		c.timers.keepOnly(c.shards.has)
 		held := c.shards.list()
@@ -239,5 +243,6 @@ func (c *Claimer) round(ctx context.Context) error {
 	if wide {
 		c.lastWide = now
 	}
+	c.c.Observe.Tell(core.Event{Kind: core.EventOffset, Took: c.clock.ahead()})
 	return nil
 }

@@ -32,6 +32,13 @@ func (d *databaseClock) observe(db, sent time.Time) {
 	}
 }
 
+// ahead returns by how much the database's clock is estimated to be ahead.
+func (d *databaseClock) ahead() time.Duration {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.offset
+}
+
 // now returns the estimated database time.
 func (d *databaseClock) now() time.Time {
 	d.mu.Lock()

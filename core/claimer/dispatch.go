@@ -41,6 +41,7 @@ type dispatcher struct {
 	clock   core.Clock
 	log     *slog.Logger
 	timeout time.Duration
+	observe core.Observe
 	queues  []string // that to serves
 	in      chan outgoing
 	warn    sync.Once
@@ -56,7 +57,7 @@ type dispatcher struct {
 
 func newDispatcher(c Config) *dispatcher {
 	d := &dispatcher{
-		to: c.Publisher, clock: c.Clock, log: c.Logger, timeout: c.Timeout, queues: c.Queues,
+		to: c.Publisher, clock: c.Clock, log: c.Logger, timeout: c.Timeout, observe: c.Observe, queues: c.Queues,
 		in: make(chan outgoing, dispatchBuffer), full: map[string]time.Time{}, gate: limit.New(c.Store, c.Clock, c.Timeout),
 	}
 	d.admit = limit.NewAdmitter(limit.AdmitterConfig{
@@ -161,6 +162,7 @@ func (d *dispatcher) hold(ctx context.Context, queue string, msgs []core.Message
 		return false
 	}
 	if limited {
+		d.observe.Tell(core.Event{Kind: core.EventHeld, Queue: queue, N: len(msgs)})
 		d.admit.Tell(queue)
 	}
 	return limited
@@ -170,6 +172,8 @@ func (d *dispatcher) send(ctx context.Context, queue string, msgs []core.Message
 	pctx, cancel := context.WithTimeoutCause(ctx, d.timeout, errors.New("publish took too long"))
 	defer cancel()
 	n, err := d.to.Publish(pctx, queue, msgs)
+	d.observe.Tell(core.Event{Kind: core.EventDispatched, Queue: queue, N: n})
+	d.observe.Tell(core.Event{Kind: core.EventUndelivered, Queue: queue, N: len(msgs) - n})
 	switch {
 	case err == nil:
 	case errors.Is(err, core.ErrQueueFull):

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/fencepost/fencepost/core"
 )
 
 // Relay publishes runs that other processes claimed into the queue of this one.
@@ -33,7 +35,9 @@ func (r *Relay) Run(ctx context.Context) error {
 	out.room = r.room
 	g, gctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return out.run(gctx) })
-	g.Go(func() error { return r.loop(gctx, newSweeper(r.c, out, newDeadLetters(r.c))) })
+	sweeps := newSweeper(r.c, out, newDeadLetters(r.c))
+	sweeps.relays = true
+	g.Go(func() error { return r.loop(gctx, sweeps) })
 	if err := g.Wait(); err != nil && ctx.Err() == nil {
 		return fmt.Errorf("relay: %w", err)
 	}
@@ -54,6 +58,7 @@ func (r *Relay) loop(ctx context.Context, s *sweeper) error {
 			switch {
 			case err != nil:
 				failed++
+				r.c.Observe.Tell(core.Event{Kind: core.EventFailed, What: "relay"})
 				if failed == 1 {
 					r.c.Logger.Error("relay round", "error", err)
 				}

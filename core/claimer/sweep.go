@@ -20,7 +20,9 @@ type sweeper struct {
 	out  *dispatcher
 	dead *deadLetters
 	lows map[int16]time.Time
-	more bool // the last sweep found as much as it may take
+	// relays says that this one takes queued runs over for the first time.
+	relays bool
+	more   bool // the last sweep found as much as it may take
 }
 
 func newSweeper(c Config, out *dispatcher, dead *deadLetters) *sweeper {
@@ -78,11 +80,29 @@ func (s *sweeper) follow(r core.Swept) {
 	if r.From == core.RunRunning {
 		s.c.Logger.Warn("run lost its heartbeats", "run_id", r.Key.ID(), "schedule_id", r.Key.ScheduleID, "slot", r.Key.Slot, "state", r.State)
 	}
+	s.tell(r)
 	switch {
 	case r.Waiting: // for a permit; it is let go when there is one
 	case r.State == core.RunQueued:
 		s.out.put(outgoing{lane{r.Queue, r.Admitted}, r.Message()})
 	case r.From == core.RunDead:
 		s.dead.add(r.Message())
+	}
+}
+
+// tell says what the sweep found. A relay takes over what claimers left to it, which is
+// nothing to tell of.
+func (s *sweeper) tell(r core.Swept) {
+	tell := func(kind core.EventKind) { s.c.Observe.Tell(core.Event{Kind: kind, Queue: r.Queue, N: 1}) }
+	switch {
+	case r.From == core.RunRunning:
+		tell(core.EventLost)
+	case r.State == core.RunQueued && r.From == core.RunRetrying:
+		tell(core.EventRetried)
+	case r.State == core.RunQueued && !r.Waiting && !s.relays:
+		tell(core.EventRepublished)
+	}
+	if r.State == core.RunDead && r.From != core.RunDead {
+		tell(core.EventDead)
 	}
 }

@@ -36,6 +36,7 @@ func (e *Executor) execute(a *attempt, target core.Target) {
 	took := e.c.Clock.Now().Sub(began)
 	if errors.Is(context.Cause(a.ctx), ErrLeaseLost) {
 		e.forget(a)
+		e.c.Observe.Tell(core.Event{Kind: core.EventLeaseLost, Queue: a.Queue, N: 1})
 		e.c.Logger.Warn("attempt lost its lease", e.attrs(a)...)
 		e.done(a.ctx, []core.Delivery{a.delivery})
 		return
@@ -135,6 +136,7 @@ func (e *Executor) attrs(a *attempt) []any {
 func (e *Executor) forget(a *attempt) {
 	e.mu.Lock()
 	delete(e.live, a.held())
+	e.c.Observe.Tell(core.Event{Kind: core.EventLive, N: len(e.live)})
 	e.mu.Unlock()
 	a.cancel(nil)
 }

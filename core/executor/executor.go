@@ -42,6 +42,8 @@ type Config struct {
 	// OnFinish, if not nil, is told of each accepted outcome. It must not
 	// block.
 	OnFinish func(Report)
+	// Observe is told what the executor does; nil is told nothing.
+	Observe core.Observe
 	// Publisher, if not nil, takes the runs that waited for an attempt here to end,
 	// because of a limit. Without it they wait for a claimer to look.
 	Publisher core.Publisher
@@ -320,7 +322,9 @@ func (e *Executor) admit(ctx context.Context, ds []core.Delivery, started []core
 		delete(byToken, s.Token)
 		e.live[a.held()] = a
 		out = append(out, a)
+		e.c.Observe.Tell(core.Event{Kind: core.EventStarted, Queue: s.Queue, N: 1, Took: s.Lag()})
 	}
+	e.c.Observe.Tell(core.Event{Kind: core.EventLive, N: len(e.live)})
 	e.mu.Unlock()
 	select {
 	case e.wake <- struct{}{}:

@@ -122,9 +122,11 @@ func (e *Executor) report(ctx context.Context, batch []finish, done []core.Finis
 		}
 		s, ok := state[f.outcome.Held]
 		if !ok {
+			e.c.Observe.Tell(core.Event{Kind: core.EventStale, What: "finish", N: 1})
 			e.c.Logger.Warn("outcome refused: the fence is stale", e.attrs(f.attempt)...)
 			continue
 		}
+		e.c.Observe.Finished(f.attempt.Queue, s)
 		if f.attempt.Awaited && s.Final() {
 			awaited = append(awaited, f.attempt.Key.ScheduleID)
 		}

@@ -115,6 +115,7 @@ func (e *Executor) beat(ctx context.Context) {
 	for _, h := range held {
 		if a, ok := e.live[h]; ok && !answered[h] {
 			a.cancel(ErrLeaseLost)
+			e.c.Observe.Tell(core.Event{Kind: core.EventStale, What: "heartbeat", N: 1})
 		}
 	}
 }

@@ -84,7 +84,7 @@ func (s *Store) start(r *run, d core.Delivery, now time.Time, lease time.Duratio
 	if sch != nil {
 		out.Awaited = sch.Overlap == core.OverlapQueueOne || sch.Overlap == core.OverlapCancelPrevious ||
 			sch.Misfire == core.MisfireRunAll && sch.Overlap != core.OverlapAllow
-		out.Retry = sch.Rules.Retry
+		out.Retry, out.StartedAt, out.Due = sch.Rules.Retry, r.StartedAt, core.DueOf(r.Cause, r.Attempt, r.Key.Slot, &sch.Schedule)
 		out.Name, out.Payload, out.Timeout = sch.Name, bytes.Clone(sch.Job.Payload), sch.Timeout
 		if r.Payload != nil {
 			out.Payload = bytes.Clone(r.Payload)

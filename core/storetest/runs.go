@@ -17,6 +17,7 @@ func runTests() []test {
 		{"start gives a queued run to its delivery", testStart},
 		{"start passes over what is not the delivery's", testStartRefused},
 		{"a start sent again gets its row again", testStartAgain},
+		{"a started run knows when it was due", testStartDue},
 		{"of deliveries at the same time one gets the run", testStartRace},
 		{"start moves runs to their schedule's queue and gets none of a deleted one", testStartElsewhere},
 		{"heartbeats extend leases of their holders only", testHeartbeat},
@@ -39,12 +40,30 @@ func testStart(w *world) {
 			Payload: []byte(`{"n": 1}`), CoversFrom: before.CoversFrom, CoversTo: c.Key.Slot,
 		},
 		State: core.RunRunning, Token: d.Token, Queue: queue, Timeout: 90 * time.Second, MaxAttempts: 3,
+		StartedAt: w.now(), Due: c.Key.Slot,
 	}
 	w.same("started", []core.Started{want}, got)
 	run := before
 	run.State, run.Attempt, run.Fence, run.Version = core.RunRunning, 1, c.Fence+1, 1
 	run.WakeAt, run.StartedAt = w.now().Add(lease), w.now()
 	w.same("run", run, w.run(c.Key))
+}
+
+// testStartDue: a run that came by its schedule knows when it was to start, the first
+// time.
+func testStartDue(w *world) {
+	id := w.add(func(s *core.Schedule) { s.Window, s.Overlap = 20*time.Minute, core.OverlapAllow })
+	first := w.begin(id)
+	s := w.get(id).Schedule
+	w.same("with its spread", first.Key.Slot.Add(s.Offset()), first.Due)
+	w.same("lag", w.now().Sub(first.Due), first.Lag())
+	w.end(first, core.RunRetrying)
+	w.Advance(time.Hour)
+	again := w.start(message(core.Claimed{Key: first.Key, Fence: w.sweep(sweepOptions())[0].Fence}))[0]
+	w.same("second attempt", time.Duration(-1), again.Lag())
+	r := w.trigger(id)
+	asked := w.start(message(core.Claimed{Key: r.Key, Fence: r.Fence}))[0]
+	w.same("asked for", time.Duration(-1), asked.Lag())
 }
 
 func testStartRefused(w *world) {

@@ -31,7 +31,7 @@ type Store interface {
 	NoteLease(ctx context.Context, tenant uuid.UUID, key [32]byte, msgs []core.Message) ([]core.Message, error)
 }
 
-// Config is what a desk stands on. All but Capacity is required.
+// Config is what a desk stands on. All but Capacity and Observe is required.
 type Config struct {
 	Store Store
 	Clock core.Clock
@@ -39,6 +39,8 @@ type Config struct {
 	Queues []string
 	// Capacity is how many messages of a queue are held at most. Defaults to 10,000.
 	Capacity int
+	// Observe is told what workers do; nil is told nothing.
+	Observe core.Observe
 }
 
 // Desk is safe for concurrent use. Make it with New; Close ends all waiting.
@@ -48,6 +50,7 @@ type Desk struct {
 	queues   []string
 	capacity int
 	gate     *limit.Gate
+	observe  core.Observe
 
 	mu      sync.Mutex
 	lanes   map[laneKey]*lane
@@ -79,7 +82,7 @@ func New(c Config) (*Desk, error) {
 	}
 	d := &Desk{
 		store: c.Store, clock: c.Clock, queues: slices.Sorted(slices.Values(c.Queues)), capacity: c.Capacity,
-		gate:  limit.New(c.Store, c.Clock, limitTimeout),
+		gate: limit.New(c.Store, c.Clock, limitTimeout), observe: c.Observe,
 		lanes: map[laneKey]*lane{}, held: map[string]int{}, waiting: map[string]int{}, closed: make(chan struct{}),
 	}
 	d.close = sync.OnceFunc(func() { close(d.closed) })

@@ -78,8 +78,10 @@ func (d *Desk) Finish(ctx context.Context, tenant uuid.UUID, r Report) (core.Run
 	case err != nil:
 		return core.Run{}, fmt.Errorf("finish: %w", err)
 	case len(ended) == 0 || !r.told(ended[0].State):
+		d.observe.Tell(core.Event{Kind: core.EventStale, What: "finish", N: 1})
 		return core.Run{}, core.ErrStaleFence
 	}
+	d.observe.Finished(run.Queue, ended[0].State)
 	d.letGo(ctx, run.Queue)
 	if s := &cur.Schedule; ended[0].State.Final() && (s.Overlap == core.OverlapQueueOne || s.Overlap == core.OverlapCancelPrevious ||
 		s.Misfire == core.MisfireRunAll && s.Overlap != core.OverlapAllow) {

@@ -138,6 +138,7 @@ func (d *Desk) start(ctx context.Context, tenant uuid.UUID, a Ask, msgs []core.M
 		if s.State != core.RunRunning {
 			continue // canceled, too late, or another queue's by now
 		}
+		d.observe.Tell(core.Event{Kind: core.EventStarted, Queue: s.Queue, N: 1, Took: s.Lag()})
 		l := Leased{Started: s, Until: sent.Add(a.Lease)}
 		for _, limit := range []time.Duration{s.Timeout, value(s.Left)} {
 			if end := sent.Add(limit); limit > 0 && (l.Deadline.IsZero() || end.Before(l.Deadline)) {
@@ -193,6 +194,7 @@ func (d *Desk) Heartbeat(ctx context.Context, tenant uuid.UUID, h core.Held, lea
 	case err != nil:
 		return Beat{}, fmt.Errorf("heartbeat: %w", err)
 	case len(beats) == 0:
+		d.observe.Tell(core.Event{Kind: core.EventStale, What: "heartbeat", N: 1})
 		return Beat{}, core.ErrStaleFence
 	}
 	return Beat{sent.Add(lease), beats[0].CancelRequested}, nil

@@ -84,6 +84,10 @@ func (d *DB) Start(ctx context.Context, ds []core.Delivery, lease time.Duration)
 		Awaited      bool
 		Retry        []byte
 		TotalLeft    *time.Duration
+		StartedAt    *time.Time
+		Spec         *string
+		Spread       *time.Duration
+		Exact        *bool
 	}
 	ids, slots, fences := keyArrays(ds, func(v core.Delivery) core.Held { return core.Held{Key: v.Key, Fence: v.Fence} })
 	tokens := each(ds, func(v core.Delivery) pgtype.UUID { return pgID(v.Token) })
@@ -98,7 +102,10 @@ func (d *DB) Start(ctx context.Context, ds []core.Delivery, lease time.Duration)
 				Fence: r.Fence, Payload: r.Payload, CoversFrom: utc(r.CoversFrom), CoversTo: utc(r.CoversTo),
 			},
 			State: core.RunState(r.State), Token: r.Holder, Queue: r.Queue, Timeout: fromNull(r.Timeout), MaxAttempts: int(r.MaxAttempts),
-			Awaited: r.Awaited, Left: r.TotalLeft, Retry: readRetry(r.Retry),
+			Awaited: r.Awaited, Left: r.TotalLeft, Retry: readRetry(r.Retry), StartedAt: utc(r.StartedAt),
+			Due: core.DueOf(core.Cause(r.Cause), int(r.Attempt), r.ScheduledFor.UTC(), &core.Schedule{
+				ID: r.ScheduleID, Spec: fromNull(r.Spec), Window: fromNull(r.Spread), Exact: fromNull(r.Exact),
+			}),
 		}
 	}), nil
 }

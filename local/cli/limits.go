@@ -18,13 +18,14 @@ func addQueues(f *pflag.FlagSet, c *up.Config) {
 }
 
 // addLimits gives up the flags that bound what each tenant may do, and how much
-// history is kept.
+// history is kept, and the one that shows what is done.
 func addLimits(f *pflag.FlagSet, c *up.Config) {
 	f.Float64Var(&c.Rate.PerSecond, "tenant-rate", 1000, "requests a second that each tenant has at this process's API; 0 is no limit")
 	f.IntVar(&c.Rate.Burst, "tenant-burst", 0, "how many of them may come at once (default twice the rate)")
 	f.IntVar(&c.Limits.Schedules, "tenant-schedules", 0, "about how many schedules each tenant may have (default no limit)")
 	c.Limits.MinInterval = core.MinInterval
 	f.Var(&durationFlag{&c.Limits.MinInterval}, "tenant-interval", "smallest time between two slots of a schedule, such as 1m")
+	f.StringVar(&c.MetricsListen, "metrics-listen", "", "address of /metrics (default the API's, if that is on the loopback)")
 	c.Keep = up.DefaultKeep
 	f.Var(&durationFlag{&c.Keep}, "keep-history", "how long runs are kept once they have ended, from 1d to 366d; 30d on CockroachDB")
 }

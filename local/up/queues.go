@@ -31,7 +31,7 @@ func (p *process) openQueues(ctx context.Context, names []string) (*queues, erro
 		return nil, err
 	}
 	q := &queues{inside: inside, mapped: p.c.SQS}
-	if q.desk, err = worker.New(worker.Config{Store: p.db, Clock: p.clock, Queues: p.c.WorkerQueues}); err != nil {
+	if q.desk, err = worker.New(worker.Config{Store: p.db, Clock: p.clock, Queues: p.c.WorkerQueues, Observe: p.metrics.Observe}); err != nil {
 		return nil, err
 	}
 	if len(q.mapped) == 0 {

@@ -62,7 +62,7 @@ func (p *process) stages(ctx context.Context) ([]func(context.Context) error, er
 		run = append(run, c.Run)
 	} else if local := queue.local(names); p.c.has(RoleExecutor) && len(local) > 0 {
 		r, err := claimer.NewRelay(claimer.Config{
-			Store: p.db, Clock: p.clock, Publisher: queue, Queues: local, Logger: p.c.Logger, PollEvery: 500 * time.Millisecond,
+			Store: p.db, Clock: p.clock, Publisher: queue, Queues: local, Logger: p.c.Logger, Observe: p.metrics.Observe, PollEvery: 500 * time.Millisecond,
 		}, func(name string) bool { return queue.inside.Len(name) <= roomy })
 		if err != nil {
 			return nil, err
@@ -70,7 +70,10 @@ func (p *process) stages(ctx context.Context) ([]func(context.Context) error, er
 		run = append(run, r.Run)
 	}
 	if p.c.has(RoleExecutor) {
-		e, err := executor.New(executor.Config{Store: p.db, Queue: queue, Publisher: queue, Clock: p.clock, Targets: targets, Logger: p.c.Logger, OnFinish: p.print, Grace: 3 * time.Second})
+		e, err := executor.New(executor.Config{
+			Store: p.db, Queue: queue, Publisher: queue, Clock: p.clock, Targets: targets, Logger: p.c.Logger, Observe: p.metrics.Observe,
+			OnFinish: p.print, Grace: 3 * time.Second,
+		})
 		if err != nil {
 			return nil, err
 		}
@@ -82,7 +85,7 @@ func (p *process) stages(ctx context.Context) ([]func(context.Context) error, er
 // claimer returns the claimer of this process, which publishes to SQS what is mapped
 // to it, and to the executor beside it, if there is one, the rest.
 func (p *process) claimer(queue *queues, names []string) (*claimer.Claimer, error) {
-	c := claimer.Config{Store: p.db, Clock: p.clock, Owner: p.owner, Logger: p.c.Logger, DeadLetters: p.c.DeadLetters}
+	c := claimer.Config{Store: p.db, Clock: p.clock, Owner: p.owner, Logger: p.c.Logger, Observe: p.metrics.Observe, DeadLetters: p.c.DeadLetters}
 	c.Queues = slices.Collect(maps.Keys(p.c.SQS))
 	if p.c.has(RoleExecutor) {
 		c.Queues = append(c.Queues, queue.local(names)...)
@@ -103,7 +106,7 @@ func (p *process) relayToWorkers(queue *queues) []func(context.Context) error {
 		return nil
 	}
 	r, err := claimer.NewRelay(claimer.Config{
-		Store: p.db, Clock: p.clock, Publisher: queue.desk, Queues: p.c.WorkerQueues, Logger: p.c.Logger, PollEvery: 500 * time.Millisecond,
+		Store: p.db, Clock: p.clock, Publisher: queue.desk, Queues: p.c.WorkerQueues, Logger: p.c.Logger, Observe: p.metrics.Observe, PollEvery: 500 * time.Millisecond,
 	}, queue.desk.Wanted)
 	if err != nil {
 		return nil // not reached: nothing is missing
@@ -122,7 +125,7 @@ func (p *process) handler() (http.Handler, error) {
 	}
 	return api.New(api.Config{
 		Service: service, Workers: p.desk, Keys: p.db, Ready: p.db.Ping, Inspect: p.db.Inspect, Clock: p.clock,
-		Logger: p.c.Logger, Version: p.c.Version, Rate: p.c.Rate,
+		Logger: p.c.Logger, Observe: p.metrics.Observe, Version: p.c.Version, Rate: p.c.Rate,
 	})
 }
 

@@ -4,6 +4,7 @@
 package up
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,6 +26,7 @@ import (
 	"github.com/fencepost/fencepost/infra/clock"
 	"github.com/fencepost/fencepost/infra/database"
 	"github.com/fencepost/fencepost/infra/embedded"
+	"github.com/fencepost/fencepost/infra/telemetry"
 )
 
 // The roles that a process can have.
@@ -50,9 +52,12 @@ type Config struct {
 	// DataDir holds the embedded database. Defaults to
 	// embedded.DefaultDataDir.
 	DataDir string
-	Listen  string   // defaults to 127.0.0.1:8080
-	Roles   []string // defaults to all
-	Region  string   // defaults to "local"
+	Listen  string // defaults to 127.0.0.1:8080
+	// MetricsListen is where metrics are served, by themselves. Empty serves them
+	// beside the API if that listens on the loopback.
+	MetricsListen string
+	Roles         []string // defaults to all
+	Region        string   // defaults to "local"
 	// AllowExec lets schedules run commands on this machine.
 	AllowExec bool
 	// AllowPrivate lets the http target call private addresses.
@@ -110,7 +115,7 @@ func (c Config) withDefaults() (Config, error) {
 	if _, err := net.ResolveTCPAddr("tcp", c.Listen); err != nil {
 		return c, core.Invalid("--listen", `is not an address such as "127.0.0.1:8080"`)
 	}
-	if err := c.checkQueues(); err != nil {
+	if err := cmp.Or(c.checkQueues(), c.checkMetrics()); err != nil {
 		return c, err
 	}
 	if c.Region == "" {
@@ -137,6 +142,8 @@ type process struct {
 	owner string
 	db    *database.DB
 	desk  *worker.Desk
+	// metrics count what the roles do.
+	metrics *telemetry.Metrics
 	// kind names the database for the summary.
 	kind  string
 	fresh bool // the embedded database is new
@@ -151,7 +158,7 @@ func Run(ctx context.Context, c Config) (err error) {
 		return err
 	}
 	host, _ := os.Hostname() // empty is fine: the rest of the name is unique
-	p := &process{c: c, clock: clock.System{}, owner: fmt.Sprintf("%s-%d-%s", host, os.Getpid(), uuid.NewString()[:8])}
+	p := &process{c: c, clock: clock.System{}, owner: fmt.Sprintf("%s-%d-%s", host, os.Getpid(), uuid.NewString()[:8]), metrics: telemetry.New(c.Version)}
 	url := c.DatabaseURL
 	if url == "" {
 		server, serr := p.startEmbedded(ctx)
@@ -240,7 +247,10 @@ func (p *process) serve(ctx context.Context, listener net.Listener) error {
 		if err != nil {
 			return err
 		}
-		g.Go(func() error { return p.serveHTTP(gctx, listener, handler) })
+		g.Go(func() error { return p.serveHTTP(gctx, listener, p.withMetrics(handler, listener)) })
+	}
+	if p.c.MetricsListen != "" {
+		g.Go(func() error { return p.serveMetrics(gctx) })
 	}
 	for _, run := range stages {
 		g.Go(func() error { return run(gctx) })

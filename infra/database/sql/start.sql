@@ -16,7 +16,7 @@ WITH taken AS (
   WHERE p.region = $1 AND p.queue = g.queue AND p.tenant_id = g.tenant_id AND p.n = g.n AND p.version = g.version
   RETURNING p.queue, p.tenant_id, p.n, p.schedule_id, p.scheduled_for
 ), want AS MATERIALIZED (
-  SELECT u.schedule_id, u.scheduled_for, u.fence, u.token, s.name, s.queue, s.payload, s.timeout, s.version,
+  SELECT u.schedule_id, u.scheduled_for, u.fence, u.token, s.name, s.queue, s.payload, s.timeout, s.version, s.spec, s.spread, s.exact,
          s.rules->'retry' AS retry,
          COALESCE(s.overlap IN ('queue_one', 'cancel_previous') OR s.misfire = 'run_all' AND s.overlap <> 'allow', false) AS awaited,
          s.id IS NULL OR s.deleted_at IS NOT NULL AS gone,
@@ -67,8 +67,9 @@ WITH taken AS (
          OR r.state = 'running' AND r.fence = m.fence + 1 AND r.holder = m.token)
   RETURNING r.schedule_id, r.scheduled_for, r.tenant_id, r.state, r.cause, r.attempt, r.max_attempts, r.fence, r.holder, r.queue,
             r.covers_from, r.covers_to, m.name, COALESCE(r.payload, m.payload) AS payload, m.timeout, m.awaited,
-            m.retry, r.expires_at - now() AS total_left
+            m.retry, r.expires_at - now() AS total_left, r.started_at, m.spec, m.spread, m.exact
 )
 SELECT m.schedule_id, m.scheduled_for, m.tenant_id, m.state, m.cause, m.attempt, m.max_attempts, m.fence, m.holder, m.queue,
-       m.covers_from, m.covers_to, m.name, m.payload, m.timeout, m.awaited, m.retry, m.total_left
+       m.covers_from, m.covers_to, m.name, m.payload, m.timeout, m.awaited, m.retry, m.total_left,
+       m.started_at, m.spec, m.spread, m.exact
 FROM moved AS m;
