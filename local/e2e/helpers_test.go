@@ -293,4 +293,7 @@ func (j *journal) String() string {
 }
 
 // said reports whether a stage logged the message.
-func (j *journal) said(message string) bool { return strings.Contains(j.String(), message) }
+func (j *journal) said(message string) bool { return j.count(message) > 0 }
+
+// count returns how often.
+func (j *journal) count(message string) int { return strings.Count(j.String(), message) }

@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,6 +27,7 @@ import (
 	"github.com/fencepost/fencepost/infra/inprocess"
 	"github.com/fencepost/fencepost/infra/sqs"
 	"github.com/fencepost/fencepost/infra/sqs/sqstest"
+	"github.com/fencepost/fencepost/local/cli"
 )
 
 // The environment of a stage that runs as a process of its own.
@@ -37,13 +39,19 @@ const (
 	sqsVariable      = "FENCEPOST_E2E_SQS_QUEUE"
 	endpointVariable = "FENCEPOST_E2E_SQS_ENDPOINT"
 
+	jobTimeVariable = "FENCEPOST_E2E_JOB_TIME"
+
 	claimerRole  = "claimer"
 	executorRole = "executor"
+	commandRole  = "command" // the command line of the product
 )
 
 const (
-	// jobTime is how long each job of an executor process takes.
+	// jobTime is how long each job of an executor process takes, unless its
+	// environment says otherwise.
 	jobTime = 100 * time.Millisecond
+	// deadly is the payload of a job that kills the executor which tries it.
+	deadly = `{"kill": true}`
 	// processLease is the lease of runs and of messages between processes.
 	processLease = 6 * time.Second
 )
@@ -51,6 +59,9 @@ const (
 // runRole is the main function of such a process. It ends with its standard
 // input, so that none outlives the tests.
 func runRole(role string) int {
+	if role == commandRole {
+		return cli.Main()
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	go func() {
@@ -101,9 +112,19 @@ func runExecutor(ctx context.Context, db *database.DB, journal string) error {
 	if err != nil {
 		return err
 	}
+	takes, err := time.ParseDuration(cmp.Or(os.Getenv(jobTimeVariable), jobTime.String()))
+	if err != nil {
+		return err
+	}
 	job := targetFunc(func(ctx context.Context, e core.Execution) error {
 		write("begin", e)
-		if err := (clock.System{}).Sleep(ctx, jobTime); err != nil {
+		if string(e.Payload) == deadly {
+			return syscall.Kill(os.Getpid(), syscall.SIGKILL)
+		}
+		if err := (clock.System{}).Sleep(ctx, takes); err != nil {
+			if errors.Is(err, executor.ErrLeaseLost) {
+				write("lost", e)
+			}
 			return err
 		}
 		write("end", e)
@@ -152,32 +173,48 @@ type process struct {
 	stdin   io.Closer
 	journal string
 	name    string // of its sessions at the database
+	log     *journal
 }
 
-// process starts a stage. It is asked to end when the test does.
-func (w *world) process(role string) *process {
+// process starts a stage, with more of an environment if need be. It is asked to
+// end when the test does.
+func (w *world) process(role string, environment ...string) *process {
 	w.Helper()
 	self, err := os.Executable()
 	w.must(err)
-	p := &process{w: w, journal: filepath.Join(w.TempDir(), "journal"), name: role + uuid.NewString()}
-	address, err := url.Parse(w.url)
-	w.must(err)
+	p := &process{w: w, journal: filepath.Join(w.TempDir(), "journal"), name: role + uuid.NewString(), log: &journal{}}
+	p.cmd = exec.CommandContext(w.ctx, self)
+	p.cmd.Env = append(os.Environ(), roleVariable+"="+role, urlVariable+"="+p.address(), journalVariable+"="+p.journal,
+		sqsVariable+"="+w.sqsQueue, endpointVariable+"="+w.sqsEndpoint)
+	p.cmd.Env = append(p.cmd.Env, environment...)
+	p.begin()
+	return p
+}
+
+// address is the database's, with the process's name.
+func (p *process) address() string {
+	p.w.Helper()
+	address, err := url.Parse(p.w.url)
+	p.w.must(err)
 	values := address.Query()
 	values.Set("application_name", p.name)
 	address.RawQuery = values.Encode()
-	p.cmd = exec.CommandContext(w.ctx, self)
-	p.cmd.Env = append(os.Environ(), roleVariable+"="+role, urlVariable+"="+address.String(), journalVariable+"="+p.journal,
-		sqsVariable+"="+w.sqsQueue, endpointVariable+"="+w.sqsEndpoint)
-	p.cmd.Stderr = w.log
+	return address.String()
+}
+
+// begin starts the process.
+func (p *process) begin() {
+	p.w.Helper()
+	p.cmd.Stderr = io.MultiWriter(p.w.log, p.log)
 	p.cmd.WaitDelay = time.Second
+	var err error
 	p.stdin, err = p.cmd.StdinPipe()
-	w.must(err)
-	w.must(p.cmd.Start())
-	w.Cleanup(func() {
+	p.w.must(err)
+	p.w.must(p.cmd.Start())
+	p.w.Cleanup(func() {
 		_ = p.stdin.Close() // a killed process has none
 		_ = p.cmd.Wait()    // a killed process ends with an error
 	})
-	return p
 }
 
 // kill ends the process at once, as kill -9 does, and waits until it is gone.
@@ -211,7 +248,7 @@ func (p *process) gone() {
 
 // entry is a line of an executor's journal.
 type entry struct {
-	what string // begin, end or recorded
+	what string // begin, end, lost or recorded
 	key  core.RunKey
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 	"strconv"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -189,82 +188,4 @@ func TestSQSFaults(t *testing.T) {
 			}
 		})
 	}
-}
-
-// TestSQSExecutorKilled: an executor process that holds messages is killed, one is
-// frozen past its lease and thawed: what they held is run by another, and the
-// outcome of the thawed one is refused.
-func TestSQSExecutorKilled(t *testing.T) {
-	t.Parallel()
-	for _, frozen := range []bool{false, true} {
-		t.Run(map[bool]string{false: "killed", true: "frozen"}[frozen], func(t *testing.T) {
-			t.Parallel()
-			w := newWorld(t, dbtest.New(t))
-			w.seedDue(200)
-			c := w.sqs()
-			w.sqsQueue, w.sqsEndpoint = c.config.Queues[queue], c.front.URL
-			w.claimer(w.db, w.sender(c), func(c *claimer.Config) { c.DispatchLease = processLease })
-			first := w.process(executorRole)
-			w.until("the executor is in the middle", func() bool {
-				return len(keys(w.wrote(first), "end")) >= 50 && len(interrupted(w)) > 0
-			})
-			if frozen {
-				first.freeze()
-			} else {
-				first.kill()
-				first.gone()
-			}
-			held := interrupted(w)
-			second := w.process(executorRole)
-			end := w.succeeded(200)
-			if frozen {
-				first.thaw()
-				w.until("the thawed executor has let go of each run that it held", func() bool {
-					return len(letGo(w, held)) == len(held)
-				})
-				for key := range keys(w.wrote(first), "recorded") {
-					if held[key] {
-						t.Errorf("an outcome of the frozen executor was accepted: %s", key.ID())
-					}
-				}
-			}
-			if n := len(keys(w.wrote(first), "begin")); n == 200 {
-				t.Fatal("it came at a moment that proves nothing")
-			}
-			recorded := map[core.RunKey]int{}
-			for _, p := range []*process{first, second} {
-				for key, n := range keys(w.wrote(p), "recorded") {
-					recorded[key] += n
-				}
-			}
-			for key, n := range recorded {
-				if n > 1 {
-					t.Errorf("the outcome of %s was accepted %d times", key.ID(), n)
-				}
-			}
-			for _, r := range end {
-				if r.Attempt > 2 {
-					t.Errorf("run %s took %d attempts", r.key().ID(), r.Attempt)
-				}
-			}
-		})
-	}
-}
-
-// letGo returns those of some runs of which an executor logged that it lost them: by
-// its own clock, or because their outcome was refused.
-func letGo(w *world, of map[core.RunKey]bool) map[core.RunKey]bool {
-	w.Helper()
-	out := map[core.RunKey]bool{}
-	for line := range strings.Lines(w.log.String()) {
-		if !strings.Contains(line, "attempt lost its lease") && !strings.Contains(line, "the fence is stale") {
-			continue
-		}
-		for key := range of {
-			if strings.Contains(line, key.ID()) {
-				out[key] = true
-			}
-		}
-	}
-	return out
 }
