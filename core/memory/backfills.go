@@ -124,8 +124,8 @@ func (s *Store) DueBackfills(ctx context.Context, shards []int16) ([]core.DueBac
 			continue
 		}
 		due := core.DueBackfill{Backfill: s.shown(b), Gone: true}
-		if sch, _, ok := s.living(b.TenantID, b.ScheduleID); ok {
-			due.Queue, due.Within, due.Gone = sch.Job.Queue, sch.Rules.TotalTimeout, false
+		if sch := s.schedules[b.ScheduleID]; sch != nil {
+			due.Queue, due.Within, due.Gone = sch.Job.Queue, sch.Rules.TotalTimeout, sch.deleted
 		}
 		due.Next = slices.Clone(b.runs[b.Admitted:min(b.Admitted+b.Concurrency, len(b.runs))])
 		out = append(out, due)

@@ -71,6 +71,7 @@ func harness(t *testing.T, url string, beside *pgxpool.Pool, region string) stor
 	db, err := database.Open(t.Context(), database.Config{
 		URL: url, Region: region, MaxConns: 4, ClaimPool: true, Logger: quiet(),
 		Rewrite: func(_, text string) string {
+			text = strings.ReplaceAll(text, "random()", "0.5::FLOAT8")
 			return strings.ReplaceAll(text, "now()", "(SELECT tc.at FROM test_clock AS tc WHERE tc.region = '"+region+"')")
 		},
 	})

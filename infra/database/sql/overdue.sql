@@ -16,7 +16,7 @@ CROSS JOIN LATERAL (
     ORDER BY r.wake_at
     LIMIT 1000
   ) AS i
-  WHERE i.since < now() - INTERVAL '1 minute'
+  WHERE i.state <> 'dead' AND i.since < now() - INTERVAL '1 minute'
   UNION ALL
   SELECT 'due' AS kind, '' AS queue, j.tenant_id, j.fire_at AS since
   FROM (
