@@ -340,3 +340,21 @@ type jumping struct {
 }
 
 func (j *jumping) Now() time.Time { return time.Now().Round(0).Add(time.Duration(j.by.Load())) }
+
+// A run of six hours from now is in no queue before it is due, so that no queue's
+// visibility timeout can bring it twice.
+func longDelay(s *stage, b *bug) {
+	due := s.began.Add(6 * time.Hour)
+	s.schedule("at "+due.UTC().Format(time.RFC3339), nil)
+	out := &inbox{s: s}
+	stop := s.claim(func(c *claimer.Config) { c.Publisher = out })
+	s.until(6*time.Hour - time.Second)
+	if got := out.arrivals(); len(got) > 0 {
+		s.Errorf("in the queue before its time: %+v", got)
+	}
+	s.until(6*time.Hour + time.Minute)
+	stop()
+	if got := out.arrivals(); len(got) != b.number(s.T, "executions") || got[0].At != 6*time.Hour {
+		s.Errorf("in the queue: %+v", got)
+	}
+}

@@ -63,7 +63,7 @@ func TestBugs(t *testing.T) {
 	played := map[string]func(*stage, *bug){
 		"bug-h32": intervalDrift, "bug-h33": intervalRestart, "bug-h34": intervalDST, "bug-h35": timerOverflow, "bug-h36": clockBack,
 		"bug-h37": missedLimit, "bug-h38": catchUpStorm, "bug-h39": editFires, "bug-h40": misfireSkip, "bug-h41": pauseResume,
-		"bug-h42": pausedFires, "bug-h43": skipNeverFires, "bug-h44": doubleFire, "bug-h45": missedAfterFailover, "bug-h56": topOfHour,
+		"bug-h42": pausedFires, "bug-h43": skipNeverFires, "bug-h44": doubleFire, "bug-h45": missedAfterFailover, "bug-h52": longDelay, "bug-h56": topOfHour,
 	}
 	n := 0
 	for line := range bytes.Lines(text) {

@@ -147,9 +147,7 @@ func TestUpTerminated(t *testing.T) {
 	w.until("50 runs are live", func() bool { return len(noted(w, file)) == n && len(interrupted(w)) == n })
 	w.must(os.WriteFile(second, nil, 0o600))
 	w.must(first.cmd.Process.Signal(syscall.SIGTERM))
-	ended := make(chan error, 1)
-	go func() { ended <- first.cmd.Wait() }()
-	if err := signal(w, "the executor ends", ended); err != nil {
+	if err := first.ended(); err != nil {
 		t.Errorf("the executor ended with %v\n%s", err, first.log)
 	}
 	if live := interrupted(w); len(live) > 0 {

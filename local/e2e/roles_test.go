@@ -224,6 +224,14 @@ func (p *process) kill() {
 	_ = p.cmd.Wait() // its error says that it was killed
 }
 
+// ended waits until the process has ended by itself.
+func (p *process) ended() error {
+	p.w.Helper()
+	ended := make(chan error, 1)
+	go func() { ended <- p.cmd.Wait() }()
+	return signal(p.w, "the process ends", ended)
+}
+
 // freeze stops the process in the middle of whatever it does, as a host does that
 // swaps or a laptop that sleeps.
 func (p *process) freeze() {
