@@ -2,6 +2,7 @@ package sqstest
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"io"
 	"maps"
@@ -20,10 +21,11 @@ type Front struct {
 	// URL is the front's own address, for Config.
 	URL string
 
-	behind http.Handler
-	mu     sync.Mutex
-	counts map[string]int
-	rules  map[string]Rule
+	behind  http.Handler
+	mu      sync.Mutex
+	address *url.URL // of the emulator; nil while there is none
+	counts  map[string]int
+	rules   map[string]Rule
 }
 
 // Rule answers a call in the emulator's place, or has it answer by forward.
@@ -33,15 +35,12 @@ type Rule func(w http.ResponseWriter, r *http.Request, forward http.Handler)
 // ends, which ends the calls under way.
 func NewFront(tb testing.TB) *Front {
 	tb.Helper()
-	address, err := url.Parse(Endpoint(tb))
-	if err != nil {
-		tb.Fatalf("sqstest: %v", err)
+	f := &Front{counts: map[string]int{}, rules: map[string]Rule{}}
+	f.set(tb, Endpoint(tb))
+	f.behind = &httputil.ReverseProxy{
+		Rewrite:      f.rewrite,
+		ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) }, // one of both has gone
 	}
-	proxy := &httputil.ReverseProxy{
-		Rewrite:      func(r *httputil.ProxyRequest) { r.SetURL(address) },
-		ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) }, // the caller has gone
-	}
-	f := &Front{behind: proxy, counts: map[string]int{}, rules: map[string]Rule{}}
 	server := httptest.NewServer(http.HandlerFunc(f.serve))
 	f.URL = server.URL
 	tb.Cleanup(func() {
@@ -49,6 +48,69 @@ func NewFront(tb testing.TB) *Front {
 		server.Close()
 	})
 	return f
+}
+
+// NewStoppable is NewFront with an emulator of the front's own, which can be stopped.
+// It has no queues yet.
+func NewStoppable(tb testing.TB) *Stoppable {
+	tb.Helper()
+	s := &Stoppable{Front: NewFront(tb)}
+	tb.Cleanup(s.Stop)
+	s.Start(tb)
+	return s
+}
+
+// Stoppable is a front whose emulator comes and goes, with all that it keeps.
+type Stoppable struct {
+	*Front
+	own  *server
+	port string // the first one's, which is part of a queue's URL
+}
+
+// Stop ends the emulator and waits for that: calls find nobody, and its queues and
+// messages are gone.
+func (s *Stoppable) Stop() {
+	s.mu.Lock()
+	own := s.own
+	s.own, s.address = nil, nil
+	s.mu.Unlock()
+	if own != nil {
+		_ = own.pipe.Close() // it may have gone already
+		_ = own.ended()      // however it did
+	}
+}
+
+// Start starts another emulator at the same address, which has no queues.
+func (s *Stoppable) Start(tb testing.TB) {
+	tb.Helper()
+	own, err := start(cmp.Or(s.port, "0"))
+	if err != nil {
+		tb.Fatalf("sqstest: %v", err)
+	}
+	s.set(tb, own.address)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.own, s.port = own, s.address.Port()
+}
+
+func (f *Front) set(tb testing.TB, address string) {
+	tb.Helper()
+	parsed, err := url.Parse(address)
+	if err != nil {
+		tb.Fatalf("sqstest: %v", err)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.address = parsed
+}
+
+func (f *Front) rewrite(r *httputil.ProxyRequest) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.address == nil {
+		panic(http.ErrAbortHandler)
+	}
+	r.SetURL(f.address)
 }
 
 func (f *Front) serve(w http.ResponseWriter, r *http.Request) {

@@ -46,13 +46,14 @@ var files embed.FS
 var errMissing = errors.New("node 20 or later, and npm, are needed for the SQS of the tests")
 
 // emulator is started by the first test that needs it, once in a process.
-var emulator = sync.OnceValues(start)
+var emulator = sync.OnceValues(func() (*server, error) { return start("0") })
 
 // server is the running emulator. It ends when the pipe to it closes, which the
 // system does when the tests end in whatever way.
 type server struct {
 	address string
 	pipe    io.WriteCloser
+	ended   func() error // waits for that
 }
 
 // Endpoint returns the emulator's address and starts it if need be. It is safe to
@@ -81,20 +82,26 @@ func Config(address string) aws.Config {
 // returns its URL.
 func NewQueue(tb testing.TB, attributes map[string]string) string {
 	tb.Helper()
-	client := awssqs.NewFromConfig(Config(Endpoint(tb)))
-	out, err := client.CreateQueue(tb.Context(), &awssqs.CreateQueueInput{QueueName: aws.String("q-" + uuid.NewString()), Attributes: attributes})
+	return CreateQueue(tb, Endpoint(tb), "q-"+uuid.NewString(), attributes)
+}
+
+// CreateQueue makes a queue in the emulator at an address, and returns its URL.
+func CreateQueue(tb testing.TB, address, name string, attributes map[string]string) string {
+	tb.Helper()
+	out, err := awssqs.NewFromConfig(Config(address)).CreateQueue(tb.Context(), &awssqs.CreateQueueInput{QueueName: &name, Attributes: attributes})
 	if err != nil {
 		tb.Fatalf("sqstest: make a queue: %v", err)
 	}
 	return *out.QueueUrl
 }
 
-func start() (*server, error) {
+// start starts an emulator on a port, 0 for a free one.
+func start(port string) (*server, error) {
 	dir, err := install(context.Background())
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.Command("node", "serve.mjs")
+	cmd := exec.Command("node", "serve.mjs", port)
 	cmd.Dir, cmd.Stderr = dir, os.Stderr
 	pipe, err := cmd.StdinPipe()
 	if err != nil {
@@ -110,11 +117,11 @@ func start() (*server, error) {
 	if file, ok := out.(*os.File); ok { // as all pipes of os/exec are
 		_ = file.SetReadDeadline((clock.System{}).Now().Add(startTimeout)) // at worst the test's own limit ends it
 	}
-	port, err := bufio.NewReader(out).ReadString('\n')
+	said, err := bufio.NewReader(out).ReadString('\n')
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("the emulator did not say its port: %w", err), pipe.Close())
 	}
-	return &server{address: "http://127.0.0.1:" + strings.TrimSpace(port), pipe: pipe}, nil
+	return &server{address: "http://127.0.0.1:" + strings.TrimSpace(said), pipe: pipe, ended: cmd.Wait}, nil
 }
 
 // install returns the folder that the emulator is installed in. Several processes
