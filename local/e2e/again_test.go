@@ -40,6 +40,7 @@ type again struct {
 	from     *acknowledged
 	executed *tally
 	sent     int
+	newest   map[core.RunKey]int64 // fence that was sent
 }
 
 // send publishes messages by themselves, so that each may arrive on its own.
@@ -49,6 +50,7 @@ func (a *again) send(ms ...core.Message) {
 		n, err := a.to.Publish(a.ctx, queue, []core.Message{m})
 		a.must(err)
 		a.sent += n
+		a.newest[m.Key] = max(a.newest[m.Key], m.Fence)
 	}
 }
 
@@ -100,7 +102,7 @@ func TestMessageAgain(t *testing.T) {
 					stop := w.claimer(w.db, claimed, nil)
 					w.until("all are claimed", func() bool { return claimed.Len(queue) == n })
 					stop()
-					a := &again{world: w, executed: &tally{}}
+					a := &again{world: w, executed: &tally{}, newest: map[core.RunKey]int64{}}
 					to, from := open(w)
 					a.to, a.from = to, &acknowledged{Consumer: from}
 					w.executor(w.db, a.from, a.executed, nil)
@@ -115,6 +117,11 @@ func TestMessageAgain(t *testing.T) {
 					}
 					if diff := cmp.Diff(end, w.runs()); diff != "" {
 						t.Errorf("runs changed after their end: %s", diff)
+					}
+					for _, r := range end {
+						if r.Fence != a.newest[r.key()]+1 {
+							t.Errorf("run %s was started under fence %d, want that of the newest message, %d", r.key().ID(), r.Fence, a.newest[r.key()])
+						}
 					}
 				})
 			}
