@@ -80,7 +80,7 @@ func TestUpOverSQS(t *testing.T) {
 	c.front.Set("ReceiveMessage", shortPolls)
 	w.sqsQueue, w.sqsEndpoint = c.config.Queues[queue], c.front.URL
 	file := filepath.Join(t.TempDir(), "began")
-	w.commands(n, fmt.Sprintf(`echo "$FENCEPOST_RUN_ID" >> %s; sleep 0.3`, file))
+	w.commands(n, fmt.Sprintf(`echo "$FENCEPOST_RUN_ID" >> %s; sleep 0.5`, file))
 	w.up("claimer")
 	first := w.up("executor", "--allow-exec")
 	w.until("the executor is in the middle", func() bool {

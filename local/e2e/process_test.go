@@ -38,7 +38,7 @@ func TestKilledExecutor(t *testing.T) {
 	eachLevel(t, func(w *world) {
 		w.seedDue(200)
 		w.process(claimerRole)
-		first := w.process(executorRole)
+		first := w.process(executorRole, jobTimeVariable+"=500ms")
 		w.until("the executor is in the middle", func() bool {
 			return len(keys(w.wrote(first), "end")) >= 50 && len(interrupted(w)) > 0
 		})

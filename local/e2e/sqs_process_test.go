@@ -25,7 +25,7 @@ func overSQS(t *testing.T) *world {
 func TestSQSExecutorKilled(t *testing.T) {
 	t.Parallel()
 	w := overSQS(t)
-	first := w.process(executorRole)
+	first := w.process(executorRole, jobTimeVariable+"=500ms")
 	w.until("the executor is in the middle", func() bool {
 		return len(keys(w.wrote(first), "end")) >= 50 && len(interrupted(w)) > 0
 	})

