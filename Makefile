@@ -7,7 +7,7 @@ BIN := bin/fencepost
 JOBS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check bench fmt build
+.PHONY: help run test check bench soak fmt build
 
 help: ## Say what there is
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -27,6 +27,10 @@ check: ## Format, vet and module files, without changing any
 
 bench: ## Run the benchmarks; pipe two runs into benchstat to compare them
 	$(GO) test -run '^$$' -bench . -benchmem ./core/...
+
+DURATION ?= 10m
+soak: ## Play simulated histories with faults for DURATION, each one new
+	FENCEPOST_SOAK=$(DURATION) $(GO) test -count=1 -v -timeout 0 -run TestHistories ./core/simtest
 
 fmt: ## Format the code
 	gofmt -w $$(git ls-files '*.go')

@@ -1,4 +1,4 @@
-package check
+package check_test
 
 import (
 	"bytes"
@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/fencepost/fencepost/core/check"
 )
 
 var t0 = time.Date(2027, 3, 9, 12, 0, 0, 0, time.UTC)
@@ -17,23 +19,23 @@ func at(seconds float64) time.Time { return t0.Add(time.Duration(seconds * float
 
 // book writes histories by hand: what a right scheduler leaves behind.
 type book struct {
-	History
+	check.History
 	fence int64
 }
 
-func newBook() *book { return &book{History: History{Start: at(30), End: at(600)}, fence: 65536} }
+func newBook() *book { return &book{History: check.History{Start: at(30), End: at(600)}, fence: 65536} }
 
-func (b *book) op(kind, schedule string, seconds float64, after *Schedule) {
+func (b *book) op(kind, schedule string, seconds float64, after *check.Schedule) {
 	if after != nil {
 		after.ID = schedule
 	}
-	b.Operations = append(b.Operations, Operation{
+	b.Operations = append(b.Operations, check.Operation{
 		Kind: kind, Schedule: schedule, Begin: at(seconds), End: at(seconds + .01), Answered: true, OK: true, After: after,
 	})
 }
 
-func minutely(change func(*Schedule)) *Schedule {
-	s := &Schedule{Spec: "* * * * *", TimeZone: "UTC", Misfire: "run_once", MisfireGrace: "10s", MisfireCap: 1000, Overlap: "skip", State: "active"}
+func minutely(change func(*check.Schedule)) *check.Schedule {
+	s := &check.Schedule{Spec: "* * * * *", TimeZone: "UTC", Misfire: "run_once", MisfireGrace: "10s", MisfireCap: 1000, Overlap: "skip", State: "active"}
 	if change != nil {
 		change(s)
 	}
@@ -41,20 +43,20 @@ func minutely(change func(*Schedule)) *Schedule {
 }
 
 // ran adds a run of a slot that was made and ran for some seconds.
-func (b *book) ran(schedule string, slot, made, took float64) *Run {
+func (b *book) ran(schedule string, slot, made, took float64) *check.Run {
 	r := b.row(schedule, slot, made, "succeeded")
 	r.Attempt, r.Fence = 1, b.fence+1
 	r.FinishedAt = ptr(at(made + .1 + took))
 	r.Result = fmt.Appendf(nil, `{"fence": %d}`, r.Fence)
-	b.Executions = append(b.Executions, Execution{
+	b.Executions = append(b.Executions, check.Execution{
 		Run: r.ID, Schedule: schedule, Slot: at(slot), Attempt: 1, Fence: r.Fence, Begin: at(made + .1), End: at(made + .1 + took),
 	})
 	return r
 }
 
-func (b *book) row(schedule string, slot, made float64, state string) *Run {
+func (b *book) row(schedule string, slot, made float64, state string) *check.Run {
 	b.fence += 65536
-	b.Runs = append(b.Runs, Run{
+	b.Runs = append(b.Runs, check.Run{
 		ID: fmt.Sprintf("run_%s_%g", schedule, slot), ScheduleID: schedule, ScheduledFor: at(slot), State: state, Cause: "schedule",
 		MaxAttempts: 3, Fence: b.fence, CreatedAt: at(made),
 	})
@@ -66,17 +68,17 @@ func ptr[T any](v T) *T { return &v }
 // legal is a history without a fault in which every rule has something to judge.
 func legal() *book {
 	b := newBook()
-	b.op(Create, "a", -1, minutely(nil))
+	b.op(check.Create, "a", -1, minutely(nil))
 	for n := 1; n <= 9; n++ {
 		b.ran("a", float64(60*n), 60*float64(n)+.05, 1)
 	}
-	b.op(Create, "w", -1, minutely(func(s *Schedule) { s.Window, s.Overlap = "30s", "allow" }))
+	b.op(check.Create, "w", -1, minutely(func(s *check.Schedule) { s.Window, s.Overlap = "30s", "allow" }))
 	for n := 1; n <= 9; n++ {
 		b.ran("w", float64(60*n), 60*float64(n)+17, 1)
 	}
 	// Missed from 60 to 239 by a fault, then the newest runs.
-	b.op(Create, "m", -1, minutely(nil))
-	b.Faults = append(b.Faults, Fault{Kind: "kill", Begin: at(45), Heal: at(245)})
+	b.op(check.Create, "m", -1, minutely(nil))
+	b.Faults = append(b.Faults, check.Fault{Kind: "kill", Begin: at(45), Heal: at(245)})
 	r := b.row("m", 180, 246, "skipped")
 	r.Reason, r.RangeFrom = "misfire", ptr(at(60))
 	r = b.ran("m", 240, 246, 1)
@@ -85,16 +87,16 @@ func legal() *book {
 		b.ran("m", float64(60*n), 60*float64(n)+.05, 1)
 	}
 	// Paused over three slots, later deleted.
-	b.op(Create, "p", -1, minutely(nil))
+	b.op(check.Create, "p", -1, minutely(nil))
 	b.ran("p", 60, 60.05, 1)
-	b.op(Pause, "p", 90, nil)
-	b.op(Resume, "p", 290, nil)
+	b.op(check.Pause, "p", 90, nil)
+	b.op(check.Resume, "p", 290, nil)
 	r = b.row("p", 240, 290.005, "skipped")
 	r.Reason, r.RangeFrom = "paused", ptr(at(120))
 	b.ran("p", 300, 300.05, 1)
-	b.op(Delete, "p", 330, nil)
+	b.op(check.Delete, "p", 330, nil)
 	// Fails twice, is lost once, and succeeds.
-	b.op(Create, "f", 260, minutely(func(s *Schedule) { s.Spec = "at " + at(300).Format(time.RFC3339) }))
+	b.op(check.Create, "f", 260, minutely(func(s *check.Schedule) { s.Spec = "at " + at(300).Format(time.RFC3339) }))
 	r = b.ran("f", 300, 300.05, 1)
 	r.Attempt, r.Fence, r.FinishedAt = 2, r.Fence+2, ptr(at(341))
 	r.Result = fmt.Appendf(nil, `{"fence": %d}`, r.Fence)
@@ -102,7 +104,7 @@ func legal() *book {
 	e := b.Executions[len(b.Executions)-1]
 	e.Attempt, e.Fence, e.Failed, e.Begin, e.End = 2, r.Fence, false, at(340), at(341)
 	b.Executions = append(b.Executions, e)
-	p := Page{Schedule: "a", Begin: at(590)}
+	p := check.Page{Schedule: "a", Begin: at(590)}
 	for _, r := range b.Runs {
 		if r.ScheduleID == "a" {
 			p.Runs = append(p.Runs, r.ID)
@@ -112,16 +114,16 @@ func legal() *book {
 	return b
 }
 
-func verdicts(t *testing.T, h *History) *Report {
+func verdicts(t *testing.T, h *check.History) *check.Report {
 	t.Helper()
-	r, err := Check(h, Bounds{Settle: time.Minute})
+	r, err := check.Check(h, check.Bounds{Settle: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return r
 }
 
-func text(r *Report) string {
+func text(r *check.Report) string {
 	var out bytes.Buffer
 	_ = r.Print(&out) // a buffer takes everything
 	return out.String()
@@ -133,7 +135,7 @@ func TestLegal(t *testing.T) {
 	h := legal()
 	r := verdicts(t, &h.History)
 	for _, v := range r.Verdicts {
-		if want := map[bool]string{true: Unknown, false: Passed}[v.Rule == "C14"]; v.Verdict != want || v.Verdict == Unknown && len(v.Evidence) == 0 {
+		if want := map[bool]string{true: check.Unknown, false: check.Passed}[v.Rule == "C14"]; v.Verdict != want || v.Verdict == check.Unknown && len(v.Evidence) == 0 {
 			t.Errorf("%+v", v)
 		}
 	}
@@ -143,7 +145,7 @@ func TestLegal(t *testing.T) {
 }
 
 // find returns the run of a slot.
-func (b *book) find(schedule string, slot float64) *Run {
+func (b *book) find(schedule string, slot float64) *check.Run {
 	for i := range b.Runs {
 		if b.Runs[i].ScheduleID == schedule && b.Runs[i].ScheduledFor.Equal(at(slot)) {
 			return &b.Runs[i]
@@ -152,16 +154,16 @@ func (b *book) find(schedule string, slot float64) *Run {
 	panic("no such run")
 }
 
-func (b *book) execution(schedule string, slot float64) *Execution {
-	i := slices.IndexFunc(b.Executions, func(e Execution) bool { return e.Run == b.find(schedule, slot).ID })
+func (b *book) execution(schedule string, slot float64) *check.Execution {
+	i := slices.IndexFunc(b.Executions, func(e check.Execution) bool { return e.Run == b.find(schedule, slot).ID })
 	return &b.Executions[i]
 }
 
 func (b *book) drop(schedule string, slot float64) {
 	r := b.find(schedule, slot)
 	id := r.ID
-	b.Executions = slices.DeleteFunc(b.Executions, func(e Execution) bool { return e.Run == id })
-	b.Runs = slices.DeleteFunc(b.Runs, func(r Run) bool { return r.ID == id })
+	b.Executions = slices.DeleteFunc(b.Executions, func(e check.Execution) bool { return e.Run == id })
+	b.Runs = slices.DeleteFunc(b.Runs, func(r check.Run) bool { return r.ID == id })
 	for i := range b.Pages {
 		b.Pages[i].Runs = slices.DeleteFunc(b.Pages[i].Runs, func(x string) bool { return x == id })
 	}
@@ -191,13 +193,10 @@ func TestEachRule(t *testing.T) {
 		}},
 		"none of the missed ran": {"C2", func(b *book) {
 			b.drop("m", 240)
-			r := b.find("m", 180)
-			r.ScheduledFor, r.ID = at(240), "x"
-			for n := 5; n <= 9; n++ {
-				b.find("m", float64(60*n)).Cause = "backfill"
-			}
-			b.op(Delete, "m", 246.5, nil)
-			b.Executions = slices.DeleteFunc(b.Executions, func(e Execution) bool { return e.Schedule == "m" })
+			b.drop("m", 300)
+			b.find("m", 180).ScheduledFor = at(240)
+			b.row("m", 300, 301, "skipped").Reason = "misfire"
+			b.Faults[0].Heal = at(295)
 		}},
 		"missed within the cap": {"C2", func(b *book) { b.Operations[2].After.Misfire = "run_all" }},
 		"early by 51 ms":        {"C1 C3", func(b *book) { b.execution("a", 300).Begin = at(299.949) }},
@@ -294,9 +293,9 @@ func TestEachRule(t *testing.T) {
 func TestUnanswered(t *testing.T) {
 	t.Parallel()
 	b := newBook()
-	b.op(Create, "a", -1, minutely(nil))
+	b.op(check.Create, "a", -1, minutely(nil))
 	b.ran("a", 60, 60.05, 1)
-	b.op(Pause, "a", 90, nil)
+	b.op(check.Pause, "a", 90, nil)
 	b.Operations[1].Answered = false
 	for _, ran := range []bool{false, true} {
 		if ran {
@@ -313,29 +312,29 @@ func TestUnmatched(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 3000 {
-		var windows []window
+		var windows [][2]time.Time
 		var times []time.Time
 		for range rng.IntN(6) {
 			open := rng.IntN(12)
-			windows = append(windows, window{at(float64(open)), at(float64(open + rng.IntN(5)))})
+			windows = append(windows, [2]time.Time{at(float64(open)), at(float64(open + rng.IntN(5)))})
 		}
 		for range rng.IntN(6) {
 			times = append(times, at(float64(rng.IntN(15))))
 		}
-		if got, want := len(windows)-len(unmatched(windows, times)), most(windows, times); got != want {
+		if got, want := len(windows)-check.Unmatched(windows, times), most(windows, times); got != want {
 			t.Fatalf("%v and %v: %d pairs, %d are possible", windows, times, got, want)
 		}
 	}
 }
 
 // most returns how many pairs there can be.
-func most(windows []window, times []time.Time) int {
+func most(windows [][2]time.Time, times []time.Time) int {
 	if len(windows) == 0 {
 		return 0
 	}
 	best := most(windows[1:], times)
 	for i, t := range times {
-		if !t.Before(windows[0].open) && !t.After(windows[0].close) {
+		if !t.Before(windows[0][0]) && !t.After(windows[0][1]) {
 			best = max(best, 1+most(windows[1:], slices.Delete(slices.Clone(times), i, i+1)))
 		}
 	}
@@ -350,7 +349,7 @@ func TestReadWrite(t *testing.T) {
 	if err := b.Write(dir); err != nil {
 		t.Fatal(err)
 	}
-	h, err := Read(dir)
+	h, err := check.Read(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -360,7 +359,7 @@ func TestReadWrite(t *testing.T) {
 	if !bytes.Equal(want, got) {
 		t.Errorf("%s\n%s", want, got)
 	}
-	if empty, err := Read(t.TempDir()); err != nil || len(empty.Runs) != 0 {
+	if empty, err := check.Read(t.TempDir()); err != nil || len(empty.Runs) != 0 {
 		t.Errorf("%+v %v", empty, err)
 	}
 }

@@ -33,8 +33,12 @@ func (c *docket) everySlot(j *judge) {
 // account looks for what became of a slot, and returns when its run had to come.
 func (c *docket) account(j *judge, p *period, slot time.Time) []window {
 	limit := c.by(slot, spreadOf(&p.Schedule)+c.b.Lag)
-	if p.State == "paused" { // settled when it goes on
-		limit = c.by(p.ended, c.b.Lag)
+	if waits(p) {
+		limit = c.afterLive(p.ID, limit)
+	}
+	// What a pause finds owed is settled when the schedule goes on.
+	if q := c.pausedBy(p, limit); q != nil {
+		limit = c.by(q.ended, c.b.Lag)
 	}
 	r := c.row(p.ID, slot)
 	switch {
@@ -46,10 +50,43 @@ func (c *docket) account(j *judge, p *period, slot time.Time) []window {
 		j.looked()
 		j.violation("slot %s of %s has no row; operation %d made it so, and it was owed by %s", stamp(slot), p.ID, p.op, stamp(limit))
 	}
-	if r == nil || r.State != "succeeded" || r.Attempt != 1 || r.Cause != "schedule" || p.State == "paused" || len(c.executions[r.ID]) != 1 {
+	if r == nil || r.State != "succeeded" || r.Attempt != 1 || r.Cause != "schedule" || p.State == "paused" || waits(p) || len(c.executions[r.ID]) != 1 {
 		return nil
 	}
 	return []window{{slot.Add(-c.b.Skew), limit.Add(c.b.Skew)}}
+}
+
+// afterLive returns when a slot that may wait for runs has to have its row, if it had to
+// by limit without them.
+func (c *docket) afterLive(id string, limit time.Time) time.Time {
+	for range c.runs[id] {
+		before := limit
+		for _, r := range c.runs[id] {
+			if r.State == "skipped" || !r.CreatedAt.Before(limit) {
+				continue
+			}
+			if r.FinishedAt == nil {
+				return c.End.Add(forever)
+			}
+			limit = later(limit, c.by(*r.FinishedAt, c.b.Lag))
+		}
+		if limit.Equal(before) {
+			break
+		}
+	}
+	return limit
+}
+
+// pausedBy returns the pause that a period is, or that began before t, or nil.
+func (c *docket) pausedBy(p *period, t time.Time) *period {
+	all := c.periods[p.ID]
+	for i := range all {
+		q := &all[i]
+		if q.State == "paused" && !q.begin.Before(p.begin) && q.begin.Before(t) && q.ended.After(t) {
+			return q
+		}
+	}
+	return nil
 }
 
 func (c *docket) deletedBy(id string, t time.Time) bool {
@@ -91,7 +128,7 @@ func (c *docket) misfires(j *judge) {
 			if !c.faulty(first, r.ScheduledFor.Add(grace+spreadOf(&p.Schedule))) && c.at(id, first) == p {
 				j.violation("%s was missed, at %s, without a fault", r.ID, stamp(r.ScheduledFor))
 			}
-			if p.Misfire == "run_once" && !c.followed(rows[i+1:]) {
+			if p.Misfire == "run_once" && !followed(p, rows[i+1:], c.End) {
 				j.violation("%s: the newest missed slot is to run, and after %s nothing does", r.ID, stamp(r.ScheduledFor))
 			}
 			if p.Misfire == "run_all" && c.count(p, r) <= 0 {
@@ -102,15 +139,16 @@ func (c *docket) misfires(j *judge) {
 }
 
 // followed reports whether the next row of the schedule's own slots is a run, or would
-// have been but for what meets any run.
-func (c *docket) followed(rest []Run) bool {
+// have been but for what meets any run. A newest slot that waits for a run gives way to
+// the next one, and is missed then.
+func followed(p *period, rest []Run, end time.Time) bool {
 	for _, r := range rest {
-		if r.Cause == "manual" || r.Cause == "backfill" {
+		if r.Cause == "manual" || r.Cause == "backfill" || r.Reason == "misfire" && waits(p) {
 			continue
 		}
 		return r.Reason != "misfire"
 	}
-	return false
+	return p.end.Before(end) // somebody changed it before it could
 }
 
 // count returns how many slots of the missed block were beyond the cap.
@@ -147,13 +185,17 @@ func (c *docket) neverEarly(j *judge) {
 	}
 }
 
-// lag is C12: of starts that no fault was near, 95 in 100 are within the bound.
+// lag is C12: of starts that no fault was near, 95 in 100 are within the bound. What is
+// caught up without a fault is late like any other.
 func (c *docket) lag(j *judge) {
 	var lags []time.Duration
 	for _, r := range c.Runs {
 		p := c.at(r.ScheduleID, r.ScheduledFor)
-		if r.Cause != "schedule" || p == nil || len(c.executions[r.ID]) == 0 || spreadOf(&p.Schedule) > 0 || p.Overlap == "queue_one" || p.Overlap == "cancel_previous" {
+		if r.Cause != "schedule" && r.Cause != "catch_up" || p == nil || len(c.executions[r.ID]) == 0 || spreadOf(&p.Schedule) > 0 || waits(p) {
 			continue
+		}
+		if r.Cause == "catch_up" && p.Misfire == "run_all" {
+			continue // one after the other
 		}
 		begin := c.executions[r.ID][0].Begin
 		if c.faulty(r.ScheduledFor, begin) || c.at(r.ScheduleID, begin) != p {
@@ -171,6 +213,9 @@ func (c *docket) lag(j *judge) {
 	}
 }
 
+// waits reports whether a slot may wait for a run before it.
+func waits(p *period) bool { return p.Overlap == "queue_one" || p.Overlap == "cancel_previous" }
+
 // spread is C13.
 func (c *docket) spread(j *judge) {
 	for _, id := range c.schedules {
@@ -178,7 +223,7 @@ func (c *docket) spread(j *judge) {
 		var width time.Duration
 		for _, r := range c.runs[id] {
 			p := c.at(id, r.ScheduledFor)
-			if p == nil || r.Cause != "schedule" || r.State == "skipped" || spreadOf(&p.Schedule) == 0 || c.faulty(r.ScheduledFor, r.CreatedAt) {
+			if p == nil || r.Cause != "schedule" || r.State == "skipped" || spreadOf(&p.Schedule) == 0 || waits(p) || c.faulty(r.ScheduledFor, r.CreatedAt) {
 				continue
 			}
 			j.looked()

@@ -1,4 +1,4 @@
-package check
+package check_test
 
 import (
 	"bufio"
@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 	_ "time/tzdata" // the zones of the vectors
+
+	"github.com/fencepost/fencepost/core/check"
 )
 
 // TestSlots holds the oracle to the vectors of core/cron, which another oracle made.
@@ -38,7 +40,7 @@ func TestSlots(t *testing.T) {
 			continue
 		}
 		judged++
-		got, err := slotsOf(&Schedule{Spec: v.Spec, TimeZone: v.TZ}, v.From.Add(time.Nanosecond), v.Next[len(v.Next)-1].Add(time.Nanosecond))
+		got, err := check.SlotsOf(&check.Schedule{Spec: v.Spec, TimeZone: v.TZ}, v.From.Add(time.Nanosecond), v.Next[len(v.Next)-1].Add(time.Nanosecond))
 		if err != nil || !slices.EqualFunc(v.Next, got, time.Time.Equal) {
 			t.Errorf("%s: %s in %s after %s: %v, %v; want %v", v.ID, v.Spec, v.TZ, v.From, got, err, v.Next)
 		}
@@ -62,7 +64,7 @@ func TestOtherSlots(t *testing.T) {
 		{"at " + at(50).Format(time.RFC3339), 0, []float64{50}}, {"at " + at(50).Format(time.RFC3339), 51, nil},
 		{"*/40 * * * * *", 0, []float64{0, 40, 60, 100}}, {"0-30/20 * * * * MON-fri", 61, []float64{80}},
 	} {
-		got, err := slotsOf(&Schedule{Spec: tt.spec, TimeZone: "UTC", Anchor: &anchor}, at(tt.from), at(119))
+		got, err := check.SlotsOf(&check.Schedule{Spec: tt.spec, TimeZone: "UTC", Anchor: &anchor}, at(tt.from), at(119))
 		var want []time.Time
 		for _, s := range tt.want {
 			want = append(want, at(s))
@@ -72,11 +74,11 @@ func TestOtherSlots(t *testing.T) {
 		}
 	}
 	for _, spec := range []string{"", "* * * *", "60 * * * *", "* 5-3 * * *", "*/0 * * * *", "every x", "at noon", "* * * * ?"} {
-		if got, err := slotsOf(&Schedule{Spec: spec}, at(0), at(1)); err == nil {
+		if got, err := check.SlotsOf(&check.Schedule{Spec: spec}, at(0), at(1)); err == nil {
 			t.Errorf("%q: %v", spec, got)
 		}
 	}
-	if _, err := slotsOf(&Schedule{Spec: "* * * * *", TimeZone: "Mars/Base"}, at(0), at(1)); err == nil || !strings.Contains(err.Error(), "Mars") {
+	if _, err := check.SlotsOf(&check.Schedule{Spec: "* * * * *", TimeZone: "Mars/Base"}, at(0), at(1)); err == nil || !strings.Contains(err.Error(), "Mars") {
 		t.Error(err)
 	}
 }
