@@ -7,7 +7,7 @@ BIN := bin/fencepost
 JOBS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check bench soak fmt build
+.PHONY: help run test check bench soak chaos mutants fmt build
 
 help: ## Say what there is
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -29,8 +29,15 @@ bench: ## Run the benchmarks; pipe two runs into benchstat to compare them
 	$(GO) test -run '^$$' -bench . -benchmem ./core/...
 
 DURATION ?= 10m
-soak: ## Play simulated histories with faults for DURATION, each one new
-	FENCEPOST_SOAK=$(DURATION) $(GO) test -count=1 -v -timeout 0 -run TestHistories ./core/simtest
+CHAOS ?= 2m
+soak: ## Play new simulated histories, and take all orders of small ones, for DURATION each
+	FENCEPOST_SOAK=$(DURATION) $(GO) test -count=1 -v -timeout 0 -run 'TestHistories|TestModel$$' ./core/simtest ./core/modeltest
+
+chaos: ## Kill, freeze and cut off real processes for CHAOS, then judge what came of it
+	FENCEPOST_CHAOS=$(CHAOS) $(GO) test -count=1 -v -timeout 1h -run 'TestChaos$$' ./local/e2e
+
+mutants: ## Break lines of the product on purpose, and see whether the rules say so
+	FENCEPOST_MUTANTS=1 $(GO) test -count=1 -v -timeout 1h -run 'TestMutants$$' ./core/simtest
 
 fmt: ## Format the code
 	gofmt -w $$(git ls-files '*.go')

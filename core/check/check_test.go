@@ -198,6 +198,13 @@ func TestEachRule(t *testing.T) {
 			b.row("m", 300, 301, "skipped").Reason = "misfire"
 			b.Faults[0].Heal = at(295)
 		}},
+		"as if on time":              {"C2", func(b *book) { b.find("m", 240).CreatedAt = at(250.2); b.find("m", 240).Cause = "schedule" }},
+		"just on time":               {"", func(b *book) { b.find("m", 240).CreatedAt = at(249.9); b.find("m", 240).Cause = "schedule" }},
+		"caught up although skipped": {"C2", func(b *book) { b.Operations[2].After.Misfire = "skip" }},
+		"the newest is missed": {"C2", func(b *book) {
+			b.drop("m", 240)
+			b.find("m", 180).ScheduledFor = at(240)
+		}},
 		"missed within the cap": {"C2", func(b *book) { b.Operations[2].After.Misfire = "run_all" }},
 		"early by 51 ms":        {"C1 C3", func(b *book) { b.execution("a", 300).Begin = at(299.949) }},
 		"early by 49 ms":        {"", func(b *book) { b.execution("a", 300).Begin = at(299.951) }},

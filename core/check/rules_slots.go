@@ -116,25 +116,55 @@ func (c *docket) misfires(j *judge) {
 		for i := range rows {
 			r := &rows[i]
 			p := c.at(id, r.CreatedAt)
-			if r.State != "skipped" || r.Reason != "misfire" || p == nil {
-				continue
-			}
-			j.looked()
-			first := r.ScheduledFor
-			if r.RangeFrom != nil {
-				first = *r.RangeFrom
-			}
-			grace, _ := parseDuration(p.MisfireGrace) // a duration that the API wrote
-			if !c.faulty(first, r.ScheduledFor.Add(grace+spreadOf(&p.Schedule))) && c.at(id, first) == p {
-				j.violation("%s was missed, at %s, without a fault", r.ID, stamp(r.ScheduledFor))
-			}
-			if p.Misfire == "run_once" && !followed(p, rows[i+1:], c.End) {
-				j.violation("%s: the newest missed slot is to run, and after %s nothing does", r.ID, stamp(r.ScheduledFor))
-			}
-			if p.Misfire == "run_all" && c.count(p, r) <= 0 {
-				j.violation("%s was missed under run_all, within the cap of %d", r.ID, p.MisfireCap)
+			switch {
+			case p == nil:
+			case r.State == "skipped" && r.Reason == "misfire":
+				j.looked()
+				c.missed(j, p, r, rows[i+1:])
+			case r.State != "skipped" && (r.Cause == "schedule" || r.Cause == "catch_up"):
+				j.looked()
+				c.inTime(j, p, r)
 			}
 		}
+	}
+}
+
+// missed judges a row of missed slots.
+func (c *docket) missed(j *judge, p *period, r *Run, rest []Run) {
+	first := r.ScheduledFor
+	if r.RangeFrom != nil {
+		first = *r.RangeFrom
+	}
+	grace, _ := parseDuration(p.MisfireGrace) // a duration that the API wrote
+	if !c.faulty(first, r.ScheduledFor.Add(grace+spreadOf(&p.Schedule))) && c.at(p.ID, first) == p {
+		j.violation("%s was missed, at %s, without a fault", r.ID, stamp(r.ScheduledFor))
+	}
+	if p.Misfire == "run_once" && (!followed(p, rest, c.End) || c.newest(p, r)) {
+		j.violation("%s: the newest missed slot is to run, and %s is, made at %s", r.ID, stamp(r.ScheduledFor), stamp(r.CreatedAt))
+	}
+	if p.Misfire == "run_all" && c.count(p, r) <= 0 {
+		j.violation("%s was missed under run_all, within the cap of %d", r.ID, p.MisfireCap)
+	}
+}
+
+// newest reports whether a row of missed slots, when it was made, had the newest of all
+// in it.
+func (c *docket) newest(p *period, r *Run) bool {
+	later, err := slotsOf(&p.Schedule, r.ScheduledFor.Add(time.Nanosecond), r.CreatedAt)
+	return err == nil && len(later) == 0 && c.at(p.ID, r.ScheduledFor) == p
+}
+
+// inTime judges whether a run that is late beyond its grace says so, and is one that is
+// to come all the same.
+func (c *docket) inTime(j *judge, p *period, r *Run) {
+	grace, _ := parseDuration(p.MisfireGrace)
+	late := r.CreatedAt.Sub(r.ScheduledFor) - spreadOf(&p.Schedule) - grace
+	switch {
+	case waits(p) || c.at(p.ID, r.ScheduledFor) != p:
+	case r.Cause == "schedule" && late > c.b.Skew:
+		j.violation("%s, of %s, was made at %s, beyond its grace of %s, as if it were on time", r.ID, stamp(r.ScheduledFor), stamp(r.CreatedAt), grace)
+	case r.Cause == "catch_up" && p.Misfire == "skip":
+		j.violation("%s, of %s, was made at %s although what is missed is to be skipped", r.ID, stamp(r.ScheduledFor), stamp(r.CreatedAt))
 	}
 }
 

@@ -56,7 +56,9 @@ func (b *block) fill(m *core.Move) {
 	}
 	m.OnBusy = b.meet(m.LastRun)
 	m.CancelLive = m.OnBusy == core.BusyWait && b.s.Overlap == core.OverlapCancelPrevious
-	m.ValidFrom = later(m.FireAt, b.s.Effective(m.Done))
+	// Not before all that it takes for come has: a clock ahead would have the newest
+	// slot give way to one that is to come.
+	m.ValidFrom = later(m.FireAt, b.s.Effective(b.newest))
 	if next := b.slots.Next(m.Done); !next.IsZero() {
 		m.NextAt = b.s.Effective(next)
 	}

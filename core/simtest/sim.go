@@ -90,7 +90,7 @@ func Play(ctx context.Context, seed uint64, spoil func(Store) Store) (*check.His
 		s.db = spoil(s.db)
 	}
 	s.tenant = s.id()
-	for n := range 2 {
+	for n := range 1 + s.rng.IntN(2) {
 		c := &claimer{node: s.node(fmt.Sprintf("claimer%d", n))}
 		s.claimers = append(s.claimers, c)
 		c.start()
