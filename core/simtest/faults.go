@@ -49,11 +49,11 @@ func later(a, b time.Time) time.Time {
 }
 
 func (s *sim) anyNode() *node {
-	if n := s.rng.IntN(len(s.claimers) + len(s.executors)); n < len(s.claimers) {
+	n := s.rng.IntN(len(s.claimers) + len(s.executors))
+	if n < len(s.claimers) {
 		return s.claimers[n].node
-	} else {
-		return s.executors[n-len(s.claimers)].node
 	}
+	return s.executors[n-len(s.claimers)].node
 }
 
 func (s *sim) crashClaimer() {

@@ -52,7 +52,6 @@ type sim struct {
 	began  time.Time
 	events events
 	seq    int
-	store  core.Clock
 	db     Store
 	tenant uuid.UUID
 	h      check.History
