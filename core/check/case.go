@@ -81,6 +81,9 @@ func (c *docket) operate(i int) error {
 	case len(all) == 0:
 		return fmt.Errorf("operation %d: schedule %s was not created before", i, op.Schedule)
 	default:
+		if before := &c.Operations[all[len(all)-1].op]; before.End.After(op.Begin) {
+			next.begun = c.End.Add(forever) // which of the two was first cannot be seen
+		}
 		next.Schedule = all[len(all)-1].Schedule
 		all[len(all)-1].end, all[len(all)-1].ended = op.Begin, next.begun
 	}

@@ -314,6 +314,25 @@ func TestUnanswered(t *testing.T) {
 	}
 }
 
+// TestConcurrent: of two operations at the same time either may have been the last.
+func TestConcurrent(t *testing.T) {
+	t.Parallel()
+	for _, spec := range []string{"* * * * *", "*/2 * * * *"} {
+		b := newBook()
+		b.op(check.Create, "a", -1, minutely(nil))
+		b.op(check.Edit, "a", 50, minutely(nil))
+		b.op(check.Edit, "a", 50.005, minutely(func(s *check.Schedule) { s.Spec = "*/2 * * * *" }))
+		for n := 1; n <= 9; n++ {
+			if spec == "* * * * *" || n%2 == 0 {
+				b.ran("a", float64(60*n), 60*float64(n)+.05, 1)
+			}
+		}
+		if r := verdicts(t, &b.History); !r.OK() {
+			t.Errorf("%s: %s", spec, text(r))
+		}
+	}
+}
+
 // TestUnmatched compares the matching with every way to match.
 func TestUnmatched(t *testing.T) {
 	t.Parallel()

@@ -243,8 +243,11 @@ func (c *docket) lag(j *judge) {
 	}
 }
 
-// waits reports whether a slot may wait for a run before it.
-func waits(p *period) bool { return p.Overlap == "queue_one" || p.Overlap == "cancel_previous" }
+// waits reports whether a slot may wait for a run before it: also behind slots that are
+// caught up in their order.
+func waits(p *period) bool {
+	return p.Overlap == "queue_one" || p.Overlap == "cancel_previous" || p.Misfire == "run_all" && p.Overlap != "allow"
+}
 
 // spread is C13.
 func (c *docket) spread(j *judge) {
