@@ -184,25 +184,11 @@ type attempt struct {
 
 const margin = time.Second
 
-func (e *executor) receive(d core.Delivery) {
-	s, sent := e.s, e.s.now
-	var got []core.Started
-	e.call(func() (err error) {
-		got, err = s.db.Start(s.ctx, []core.Delivery{d}, lease)
-		return err
-	}, func(err error) {
-		switch {
-		case err != nil && s.now.Before(sent.Add(lease-margin)):
-			s.after(100*time.Millisecond, e.node, func() { e.again(d, sent) })
-		case err == nil && len(got) == 1 && got[0].State == core.RunRunning:
-			e.begin(got[0], sent)
-		}
-	})
-}
+func (e *executor) receive(d core.Delivery) { e.start(d, e.s.now) }
 
-// again sends a start again, under the same token, as long as what it may have got can
-// be trusted.
-func (e *executor) again(d core.Delivery, first time.Time) {
+// start starts a run, and sends that again, under the same token, for as long as what
+// the first may have got can be trusted.
+func (e *executor) start(d core.Delivery, first time.Time) {
 	s, sent := e.s, e.s.now
 	var got []core.Started
 	e.call(func() (err error) {
@@ -211,7 +197,7 @@ func (e *executor) again(d core.Delivery, first time.Time) {
 	}, func(err error) {
 		switch {
 		case err != nil && s.now.Before(first.Add(lease-margin)):
-			s.after(100*time.Millisecond, e.node, func() { e.again(d, first) })
+			s.after(100*time.Millisecond, e.node, func() { e.start(d, first) })
 		case err == nil && len(got) == 1 && got[0].State == core.RunRunning:
 			e.begin(got[0], sent)
 		}
